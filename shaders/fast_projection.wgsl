@@ -1,0 +1,117 @@
+// Fast projection, eqs. (5)–(7): A μ = C with A = J W Jᵀ and μ = h²δλ (h cancels), then u −= W Jᵀ μ.
+// C = (|d|² − l²)/(2l), ∂C/∂x_head = q = d/l; a strongly compressed edge uses C = |d| − l, q = d/|d| instead, because
+// the quadratic form overshoots by l/(2|d|) there. frame.live: x = tolerance of the linear solve, y = largest step / l.
+
+@group(0) @binding(0) var<storage, read> edges: array<Link>;
+@group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
+@group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
+@group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> directions: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> pulls: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> residuals: array<f32>;
+@group(0) @binding(7) var<storage, read_write> solutions: array<f32>;
+@group(0) @binding(8) var<storage, read_write> searches: array<f32>;
+@group(0) @binding(9) var<storage, read_write> products: array<f32>;
+@group(0) @binding(10) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(11) var<storage, read_write> partials: array<vec2<f32>>;
+
+// Constraint, direction and diagonal of one edge; starts the linear solve at 0. Inactive edges get an empty row.
+@compute @workgroup_size(GROUP)
+fn linearize(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let e = element(invocation);
+    var energy = vec2<f32>();
+    if (e < range.end) {
+        let edge = edges[e];
+        let a = vertices[edge.tail];
+        let b = vertices[edge.head];
+        let w = a.inverse_mass + b.inverse_mass;
+        let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
+        let extent = length(d);
+        var direction = vec4<f32>();
+        var residual = 0.0;
+        if (w > 0.0 && extent >= 1e-6 * edge.rest && !in_band(extent, edge.rest)) {
+            let wanted = banded_length(extent, edge.rest);
+            if (extent < 0.5 * wanted) {
+                direction = vec4<f32>(d / extent, 1.0 / w);
+                residual = extent - wanted;
+            } else {
+                let q = d / wanted;
+                direction = vec4<f32>(q, 1.0 / (w * dot(q, q)));
+                residual = 0.5 * (extent - wanted) * (extent + wanted) / wanted;
+            }
+        }
+        let search = direction.w * residual;
+        directions[e] = direction;
+        residuals[e] = residual;
+        solutions[e] = 0.0;
+        searches[e] = search;
+        energy = vec2<f32>(residual * search, residual * residual);
+    }
+    let total = group_sum(energy, invocation.lane);
+    if (invocation.lane == 0u && e < range.end) {
+        partials[group_index(invocation)] = total;
+    }
+}
+
+// First half of A p: y = W Jᵀ p.
+@compute @workgroup_size(GROUP)
+fn gather_pulls(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    var pull = vec3<f32>();
+    for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
+        let entry = edge_incidence[k];
+        pull += (select(-1.0, 1.0, (entry & 1u) == 1u) * searches[entry / 2u]) * directions[entry / 2u].xyz;
+    }
+    pulls[v] = vec4<f32>(apply_inverse_mass(vertices[v].inverse_mass, pull), 0.0);
+}
+
+// Second half: q = J y, and the leaves of p·q.
+@compute @workgroup_size(GROUP)
+fn apply_operator(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let e = element(invocation);
+    var curvature = 0.0;
+    if (e < range.end) {
+        let edge = edges[e];
+        let product = dot(directions[e].xyz, pulls[edge.head].xyz - pulls[edge.tail].xyz);
+        products[e] = product;
+        curvature = searches[e] * product;
+    }
+    let total = group_sum(vec2<f32>(curvature, 0.0), invocation.lane);
+    if (invocation.lane == 0u && e < range.end) {
+        partials[group_index(invocation)] = total;
+    }
+}
+
+// u −= W Jᵀ μ, no vertex further than a part of its shortest edge; pins bear Jᵀ μ/h² (F6).
+@compute @workgroup_size(GROUP)
+fn apply_multipliers(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let inverse_mass = vertices[v].inverse_mass;
+    var pull = vec3<f32>();
+    var shortest = 3.0e38;
+    for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
+        let entry = edge_incidence[k];
+        pull -= (select(-1.0, 1.0, (entry & 1u) == 1u) * solutions[entry / 2u]) * directions[entry / 2u].xyz;
+        shortest = min(shortest, edges[entry / 2u].rest);
+    }
+    if (inverse_mass > 0.0) {
+        let way = apply_inverse_mass(inverse_mass, pull);
+        let extent = length(way);
+        let most = frame.live.y * shortest;
+        displacements[v] += vec4<f32>(select(way, way * (most / extent), extent > most), 0.0);
+    } else {
+        reactions[v] += vec4<f32>(pull / (clock.h * frame.dt), 0.0);
+    }
+}

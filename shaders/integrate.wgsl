@@ -1,0 +1,110 @@
+// Time stepping around the projection: predict (F3), then velocity and commit (Algorithm 1, last lines).
+//
+// The iterate of a substep is the displacement u = x_j − x, not the position: near rest u is 10⁻⁵ m and smaller,
+// and keeps 24 bits of its own where a position of 1 m has rounding steps of 6·10⁻⁸ m. The velocity u/h then has no
+// noise, and h may be as small as one likes.
+
+@group(0) @binding(0) var<storage, read_write> vertices: array<Vertex>;
+@group(0) @binding(1) var<storage, read_write> velocities: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> displacements: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> starts: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> remainders: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read> forces: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read> commands: array<vec4<f32>>;
+@group(0) @binding(8) var<storage, read_write> found_faults: array<atomic<u32>>; // faults
+@group(0) @binding(9) var<storage, read> faults: array<u32>;
+
+fn rotate(v: vec3<f32>) -> vec3<f32> {
+    let axis = frame.rotation.xyz;
+    return v + 2.0 * cross(axis, cross(axis, v) + frame.rotation.w * v);
+}
+
+// Moves the whole cloth to another place without giving it speed.
+@compute @workgroup_size(GROUP)
+fn relocate(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end || frame.relocated == 0u) {
+        return;
+    }
+    let position = rotate(vertices[v].position) + frame.translation;
+    vertices[v].position = position;
+    velocities[v] = vec4<f32>(rotate(velocities[v].xyz), 0.0);
+    starts[v] = vec4<f32>(position, 0.0);
+    displacements[v] = vec4<f32>();
+}
+
+// Whether the caller said something about this vertex in this frame.
+fn commanded(v: u32) -> bool {
+    return frame.commanded != 0u && commands[v].w != 0.0;
+}
+
+@compute @workgroup_size(GROUP)
+fn predict(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let vertex = vertices[v];
+    if (clock.substep == 1u) {
+        reactions[v] = vec4<f32>();
+    }
+    if (vertex.inverse_mass > 0.0) {
+        // What the last commit asked for minus what rounding let it do; three buffers, so no compiler cancels it.
+        let remainder = displacements[v].xyz - (vertex.position - starts[v].xyz);
+        let acceleration = frame.gravity + apply_inverse_mass(vertex.inverse_mass, forces[v].xyz);
+        var velocity = velocities[v].xyz;
+        if (clock.substep == 1u && commanded(v)) {
+            velocity += apply_inverse_mass(vertex.inverse_mass, commands[v].xyz);
+        }
+        velocity = (velocity + clock.h * acceleration) / (1.0 + frame.drag * clock.h);
+        remainders[v] = vec4<f32>(remainder, 0.0);
+        displacements[v] = vec4<f32>(remainder + clock.h * velocity, 0.0);
+    } else {
+        var way = vec3<f32>();
+        if (commanded(v)) {
+            way = (commands[v].xyz - vertex.position) / f32(clock.substeps - clock.substep + 1u);
+        }
+        reactions[v] += vec4<f32>(forces[v].xyz / f32(clock.substeps), 0.0);
+        remainders[v] = vec4<f32>();
+        displacements[v] = vec4<f32>(way, 0.0);
+    }
+    starts[v] = vec4<f32>(vertex.position, 0.0);
+}
+
+// Looks for values that must not be committed.
+@compute @workgroup_size(GROUP)
+fn inspect(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let position = vertices[v].position + displacements[v].xyz;
+    let velocity = (displacements[v].xyz - remainders[v].xyz) / clock.h;
+    if (!finite(position) || !finite(velocity)) {
+        atomicOr(&found_faults[0], 1u);
+    }
+}
+
+// Makes the substep's result public, or takes everything back to its start if a value is not finite.
+@compute @workgroup_size(GROUP)
+fn commit(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    if (faults[0] != 0u) {
+        displacements[v] = remainders[v];
+        reactions[v] = vec4<f32>();
+        return;
+    }
+    let vertex = vertices[v];
+    let moved = displacements[v].xyz;
+    velocities[v] = vec4<f32>((moved - remainders[v].xyz) / clock.h, 0.0);
+    if (vertex.inverse_mass > 0.0) {
+        vertices[v].position = vertex.position + moved;
+    } else if (commanded(v)) {
+        // A driven pin ends the frame exactly at its target; a resting pin is not written at all.
+        vertices[v].position = select(vertex.position + moved, commands[v].xyz, clock.substep == clock.substeps);
+    }
+}

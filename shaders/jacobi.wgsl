@@ -1,0 +1,56 @@
+// Jacobi edge projection (F8): every edge proposes a pull, every vertex takes a blend of the proposals.
+// frame.live: x = ω, y = α.
+
+@group(0) @binding(0) var<storage, read> edges: array<Link>;
+@group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
+@group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
+@group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> corrections: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> reactions: array<vec4<f32>>;
+
+@compute @workgroup_size(GROUP)
+fn correct_edge(invocation: Invocation) {
+    let e = element(invocation);
+    if (!running() || e >= range.end) {
+        return;
+    }
+    let edge = edges[e];
+    let a = vertices[edge.tail];
+    let b = vertices[edge.head];
+    let w = a.inverse_mass + b.inverse_mass;
+    let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
+    let extent = length(d);
+    var pull = vec3<f32>();
+    if (w > 0.0 && extent >= 1e-6 * edge.rest) {
+        pull = ((extent - banded_length(extent, edge.rest)) / (w * extent)) * d;
+    }
+    corrections[e] = vec4<f32>(pull, 0.0);
+}
+
+// Weight of one proposal at a free vertex: all its edges count, in range or not.
+fn blend(v: u32) -> f32 {
+    return frame.live.x / (f32(edge_incidence[v + 1u] - edge_incidence[v]) + frame.live.y);
+}
+
+@compute @workgroup_size(GROUP)
+fn gather_corrections(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let inverse_mass = vertices[v].inverse_mass;
+    var pull = vec3<f32>();
+    for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
+        let entry = edge_incidence[k];
+        let edge = edges[entry / 2u];
+        let at_head = (entry & 1u) == 1u;
+        // A pin bears what its neighbor took of the proposal (F6).
+        let taker = select(v, select(edge.head, edge.tail, at_head), inverse_mass == 0.0);
+        pull += (blend(taker) * select(1.0, -1.0, at_head)) * corrections[entry / 2u].xyz;
+    }
+    if (inverse_mass > 0.0) {
+        displacements[v] += vec4<f32>(apply_inverse_mass(inverse_mass, pull), 0.0);
+    } else {
+        reactions[v] += vec4<f32>(pull / (clock.h * frame.dt), 0.0);
+    }
+}

@@ -1,0 +1,103 @@
+// Appended to every kernel file (module scope is order-free, so line numbers of the file stay true).
+// Layouts are those of src/params.rs; a test compares every member offset.
+
+const GROUP: u32 = 64u; // invocations in a workgroup, and terms in one leaf of a reduction
+
+struct Vertex { position: vec3<f32>, inverse_mass: f32 }
+struct Link { tail: u32, head: u32, rest: f32, stiffness: f32 }
+struct Range { first: u32, end: u32, guard: u32, padding: u32, arguments: vec4<u32> }
+struct Frame {
+    gravity: vec3<f32>, dt: f32,
+    strain_limit: f32, stretch_min: f32, stretch_max: f32, drag: f32,
+    live: vec4<f32>,
+    rotation: vec4<f32>,
+    translation: vec3<f32>, relocated: u32,
+    substeps: u32, commanded: u32, padding: vec2<u32>,
+}
+struct Clock { h: f32, substep: u32, substeps: u32, padding: u32 }
+struct Meters { strain: f32, worst_strain: f32, iterations: u32, inner_iterations: u32, substeps: u32, missed: u32, padding: vec2<u32> }
+
+struct Invocation {
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+}
+
+// Small read-only fields are uniforms: they do not count against the 8 storage buffers of a stage,
+// and control flow that depends on them is uniform, so barriers may follow it.
+@group(1) @binding(0) var<uniform> range: Range;
+@group(0) @binding(100) var<uniform> guards: array<vec4<u32>, 16>;
+@group(0) @binding(101) var<uniform> frame: Frame;
+@group(0) @binding(102) var<uniform> clock: Clock;
+@group(0) @binding(103) var<uniform> sums: array<vec4<f32>, 4>;
+
+// Slots of `sums`.
+const STRAIN: u32 = 0u;    // x: largest strain
+const CURVATURE: u32 = 1u; // x: p·Ap
+const RESIDUAL: u32 = 2u;  // x: r·z, y: r·r
+const PREVIOUS: u32 = 3u;  // x: r·z of the iteration before, y: r·r at the start
+
+// Number of this workgroup; dispatches beyond 65,535 groups are folded to two dimensions, where the last groups may
+// have no element at all.
+fn group_index(invocation: Invocation) -> u32 {
+    return invocation.group.y * invocation.groups.x + invocation.group.x;
+}
+
+// Element of this invocation.
+fn element(invocation: Invocation) -> u32 {
+    return range.first + group_index(invocation) * GROUP + invocation.lane;
+}
+
+// Whether the loop this dispatch belongs to still runs.
+fn running() -> bool {
+    return guards[range.guard / 4u][range.guard % 4u] != 0u;
+}
+
+// W of the paper applied to a pull [kg·m]: the displacement [m]. The one place where mass becomes motion.
+fn apply_inverse_mass(inverse_mass: f32, pull: vec3<f32>) -> vec3<f32> {
+    return inverse_mass * pull;
+}
+
+// Length that an edge should have: the end of its stretch band nearest to `length` [m].
+fn banded_length(length: f32, rest: f32) -> f32 {
+    return clamp(length, frame.stretch_min * rest, frame.stretch_max * rest);
+}
+
+// An edge strictly inside its band is left alone; with the default band of width 0 none is.
+fn in_band(length: f32, rest: f32) -> bool {
+    return length > frame.stretch_min * rest && length < frame.stretch_max * rest;
+}
+
+// NaN and infinity by their bits: WGSL lets a compiler assume that no such value exists.
+fn finite(value: vec3<f32>) -> bool {
+    let bits = bitcast<vec3<u32>>(value) & vec3<u32>(0x7f800000u);
+    return all(bits != vec3<u32>(0x7f800000u));
+}
+
+var<workgroup> lanes: array<vec2<f32>, GROUP>;
+
+// Sum over the workgroup as a binary tree; every invocation must call it.
+fn group_sum(value: vec2<f32>, lane: u32) -> vec2<f32> {
+    lanes[lane] = value;
+    workgroupBarrier();
+    for (var width = GROUP / 2u; width > 0u; width = width / 2u) {
+        if (lane < width) {
+            lanes[lane] += lanes[lane + width];
+        }
+        workgroupBarrier();
+    }
+    return lanes[0];
+}
+
+// Maximum over the workgroup; every invocation must call it.
+fn group_max(value: f32, lane: u32) -> f32 {
+    lanes[lane] = vec2<f32>(value, 0.0);
+    workgroupBarrier();
+    for (var width = GROUP / 2u; width > 0u; width = width / 2u) {
+        if (lane < width) {
+            lanes[lane] = max(lanes[lane], lanes[lane + width]);
+        }
+        workgroupBarrier();
+    }
+    return lanes[0].x;
+}

@@ -1,0 +1,30 @@
+// Strain of an edge, | |d|/l − clamp(|d|/l, σ_min, σ_max) |, and its largest value per workgroup.
+
+@group(0) @binding(0) var<storage, read> edges: array<Link>;
+@group(0) @binding(1) var<storage, read> vertices: array<Vertex>;
+@group(0) @binding(2) var<storage, read> displacements: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> partials: array<vec2<f32>>;
+
+@compute @workgroup_size(GROUP)
+fn measure_strain(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let e = element(invocation);
+    var strain = 0.0;
+    if (e < range.end) {
+        let edge = edges[e];
+        let a = vertices[edge.tail];
+        let b = vertices[edge.head];
+        if (a.inverse_mass + b.inverse_mass > 0.0) {
+            // Of the positions as they will be committed, rounded: the limit is promised for those.
+            let d = (b.position + displacements[edge.head].xyz) - (a.position + displacements[edge.tail].xyz);
+            let extent = length(d);
+            strain = abs(extent - banded_length(extent, edge.rest)) / edge.rest;
+        }
+    }
+    let most = group_max(strain, invocation.lane);
+    if (invocation.lane == 0u && e < range.end) {
+        partials[group_index(invocation)] = vec2<f32>(most, 0.0);
+    }
+}

@@ -1,0 +1,315 @@
+//! Runs a [`Program`] on the CPU: the fallback where there is no GPU, and the oracle in tests.
+
+use std::ops;
+
+use crate::error::{Error, Result};
+use crate::fields::{Domain, Fields, Spec, view, view_mut};
+use crate::params::{Element, GROUP};
+use crate::program::{Dispatch, Item, Program, Shape};
+use crate::reflect::{self, Interface};
+
+/// Elements from which a kernel is worth splitting over threads.
+const PARALLEL_FROM: usize = 16_384;
+
+/// What a kernel body sees: its range, its arguments, its fields by their WGSL names.
+#[derive(Debug)]
+pub struct Run<'a> {
+    range: ops::Range<usize>,
+    guard: usize,
+    arguments: [u32; 4],
+    slots: Vec<Slot<'a>>,
+}
+
+#[derive(Debug)]
+struct Slot<'a> {
+    name: &'a str,
+    spec: &'a Spec,
+    words: Words<'a>,
+}
+
+#[derive(Debug)]
+enum Words<'a> {
+    Read(&'a [u32]),
+    Write { first: usize, words: &'a mut [u32] },
+    Taken,
+}
+
+impl<'a> Run<'a> {
+    /// Elements of this call.
+    pub fn range(&self) -> ops::Range<usize> {
+        self.range.clone()
+    }
+
+    /// Guard word of the loop that this dispatch belongs to.
+    pub fn guard(&self) -> usize {
+        self.guard
+    }
+
+    /// Free arguments of the dispatch.
+    pub fn arguments(&self) -> [u32; 4] {
+        self.arguments
+    }
+
+    /// A field that is only read.
+    ///
+    /// # Errors
+    /// [`Error::Field`] if the kernel's WGSL writes it or does not use it, or `T` does not fit.
+    pub fn read<T: Element>(&mut self, name: &str) -> Result<&'a [T]> {
+        let slot = self.slot(name)?;
+        match slot.words {
+            Words::Read(words) => view(slot.spec, words),
+            _ => Err(Error::Field { name: name.into(), problem: "is written by this kernel's WGSL".into() }),
+        }
+    }
+
+    /// The only element of a field that is only read.
+    ///
+    /// # Errors
+    /// As [`Run::read`].
+    pub fn one<T: Element>(&mut self, name: &str) -> Result<&'a T> {
+        self.read(name)?.first().ok_or_else(|| Error::Field { name: name.into(), problem: "is empty".into() })
+    }
+
+    /// A field that is written.
+    ///
+    /// # Errors
+    /// [`Error::Field`] if the kernel's WGSL does not write it, or `T` does not fit, or it was asked for before.
+    pub fn write<T: Element>(&mut self, name: &str) -> Result<Write<'a, T>> {
+        let slot = self.slot(name)?;
+        match std::mem::replace(&mut slot.words, Words::Taken) {
+            Words::Write { first, words } => Ok(Write { first, elements: view_mut(slot.spec, words)? }),
+            _ => Err(Error::Field { name: name.into(), problem: "is not written by this kernel's WGSL, or was taken before".into() }),
+        }
+    }
+
+    fn slot(&mut self, name: &str) -> Result<&mut Slot<'a>> {
+        self.slots.iter_mut().find(|slot| slot.name == name).ok_or_else(|| Error::Field {
+            name: name.into(),
+            problem: "is not used by this kernel's WGSL".into(),
+        })
+    }
+}
+
+/// A written field, indexed like the whole even where a thread holds a part of it.
+#[derive(Debug)]
+pub struct Write<'a, T> {
+    first: usize,
+    elements: &'a mut [T],
+}
+
+impl<T> ops::Index<usize> for Write<'_, T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        &self.elements[index - self.first]
+    }
+}
+
+impl<T> ops::IndexMut<usize> for Write<'_, T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self.elements[index - self.first]
+    }
+}
+
+/// Sum of a workgroup as the prelude's `group_sum` forms it.
+pub fn group_sum(lanes: &mut [[f32; 2]; GROUP]) -> [f32; 2] {
+    let mut width = GROUP / 2;
+    while width > 0 {
+        for lane in 0..width {
+            lanes[lane][0] += lanes[lane + width][0];
+            lanes[lane][1] += lanes[lane + width][1];
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// A use of a kernel with its fields found.
+#[derive(Debug)]
+struct Use {
+    kernel: usize,
+    renames: usize,
+    interface: Interface,
+    /// (field number, index of the binding), by ascending field number.
+    slots: Vec<(usize, usize)>,
+    /// Kernels that set guards look at them themselves.
+    sets_guards: bool,
+}
+
+/// Kernel interfaces of a program, found once.
+#[derive(Debug, Default)]
+pub struct Runner {
+    uses: Vec<Use>,
+}
+
+impl Runner {
+    /// Finds the fields of every kernel of the program.
+    ///
+    /// # Errors
+    /// [`Error::Shader`] or [`Error::Field`] if WGSL, table and renames do not fit together.
+    pub fn new(program: &Program, fields: &Fields) -> Result<Self> {
+        let mut runner = Self::default();
+        for dispatch in program.dispatches() {
+            if runner.find(dispatch).is_some() {
+                continue;
+            }
+            let (_, interface) = reflect::interface(dispatch.kernel)?;
+            let numbers = reflect::resolve(dispatch, &interface, fields.specs())?;
+            let guards = fields.index("guards")?;
+            let sets_guards = numbers
+                .iter()
+                .zip(&interface.bindings)
+                .any(|(number, binding)| *number == guards && binding.writes);
+            let mut slots: Vec<(usize, usize)> = numbers.into_iter().zip(0..).collect();
+            slots.sort_unstable();
+            let (kernel, renames) = key(dispatch);
+            runner.uses.push(Use { kernel, renames, interface, slots, sets_guards });
+        }
+        Ok(runner)
+    }
+
+    fn find(&self, dispatch: &Dispatch) -> Option<&Use> {
+        let (kernel, renames) = key(dispatch);
+        self.uses.iter().find(|found| found.kernel == kernel && found.renames == renames)
+    }
+
+    /// Interface of a kernel of the program.
+    pub fn interface(&self, dispatch: &Dispatch) -> Option<&Interface> {
+        self.find(dispatch).map(|found| &found.interface)
+    }
+
+    /// Runs a program; returns the number of dispatches that ran.
+    ///
+    /// # Errors
+    /// [`Error::Field`] if a body asks for a field that its WGSL does not use.
+    pub fn run(&self, program: &Program, fields: &mut Fields) -> Result<u64> {
+        self.run_items(&program.items, fields)
+    }
+
+    fn run_items(&self, items: &[Item], fields: &mut Fields) -> Result<u64> {
+        let mut ran = 0;
+        for item in items {
+            match item {
+                Item::Dispatch(dispatch) => ran += u64::from(self.dispatch(dispatch, fields)?),
+                Item::Repeat(repeat) => {
+                    for _ in 0..repeat.at_most {
+                        if fields.get::<u32>("guards")?[repeat.guard as usize] == 0 {
+                            break;
+                        }
+                        ran += self.run_items(&repeat.body, fields)?;
+                    }
+                }
+            }
+        }
+        Ok(ran)
+    }
+
+    /// Runs one dispatch unless its loop has ended; reports whether it ran.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn dispatch(&self, dispatch: &Dispatch, fields: &mut Fields) -> Result<bool> {
+        let range = dispatch.range.start as usize..dispatch.range.end as usize;
+        self.dispatch_part(dispatch, range, fields)
+    }
+
+    /// Runs a part of a dispatch: the race test calls single invocations in any order.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn dispatch_part(&self, dispatch: &Dispatch, range: ops::Range<usize>, fields: &mut Fields) -> Result<bool> {
+        let found = self.find(dispatch).ok_or_else(|| Error::Field {
+            name: dispatch.kernel.name.into(),
+            problem: "is a kernel that this runner was not made for".into(),
+        })?;
+        if !found.sets_guards && fields.get::<u32>("guards")?[dispatch.guard as usize] == 0 {
+            return Ok(false);
+        }
+        let mut slots = Vec::with_capacity(found.slots.len());
+        let mut wanted = found.slots.iter().peekable();
+        for (number, (spec, words)) in fields.all_mut().enumerate() {
+            let Some((_, binding)) = wanted.next_if(|(field, _)| *field == number) else { continue };
+            let binding = &found.interface.bindings[*binding];
+            let words = if binding.writes { Words::Write { first: 0, words } } else { Words::Read(words) };
+            slots.push(Slot { name: &binding.name, spec, words });
+        }
+        let run = Run { range, guard: dispatch.guard as usize, arguments: dispatch.arguments, slots };
+        launch(dispatch, run)?;
+        Ok(true)
+    }
+}
+
+/// Identity of a use: the kernel and the list of renames, both static.
+pub(crate) fn key(dispatch: &Dispatch) -> (usize, usize) {
+    let kernel: *const crate::program::Kernel = dispatch.kernel;
+    let renames = if dispatch.renames.is_empty() { 0 } else { dispatch.renames.as_ptr() as usize };
+    (kernel as usize, renames)
+}
+
+/// Calls the body, split over threads where every invocation owns what it writes. The parts are whole workgroups, so
+/// the result has the same bits for any number of threads.
+fn launch(dispatch: &Dispatch, mut run: Run<'_>) -> Result<()> {
+    let parts = if cfg!(feature = "parallel") && run.range.len() >= PARALLEL_FROM { threads() } else { 1 };
+    if parts < 2 || run.range.start != 0 || !splits(dispatch.kernel.shape, &run) {
+        return (dispatch.kernel.body)(&mut run);
+    }
+    let length = run.range.len().div_ceil(parts).next_multiple_of(GROUP);
+    let mut runs: Vec<Run<'_>> = Vec::with_capacity(parts);
+    let end = run.range.end;
+    for first in (0..end).step_by(length) {
+        let mut slots = Vec::with_capacity(run.slots.len());
+        for slot in &mut run.slots {
+            let per_group = slot.spec.domain == Domain::Groups;
+            let words = match std::mem::replace(&mut slot.words, Words::Taken) {
+                Words::Read(words) => {
+                    slot.words = Words::Read(words);
+                    Words::Read(words)
+                }
+                Words::Write { first: base, words } => {
+                    let elements = if per_group { length / GROUP } else { length };
+                    let (mine, rest) = words.split_at_mut((elements * slot.spec.stride / 4).min(words.len()));
+                    slot.words = Words::Write { first: base + elements, words: rest };
+                    Words::Write { first: base, words: mine }
+                }
+                Words::Taken => Words::Taken,
+            };
+            slots.push(Slot { name: slot.name, spec: slot.spec, words });
+        }
+        let range = first..(first + length).min(end);
+        runs.push(Run { range, guard: run.guard, arguments: run.arguments, slots });
+    }
+    in_parallel(runs, dispatch.kernel.body)
+}
+
+/// Whether what an invocation writes can be told from its element number.
+fn splits(shape: Shape, run: &Run<'_>) -> bool {
+    matches!(shape, Shape::Element | Shape::Reduction)
+        && run.slots.iter().all(|slot| match &slot.words {
+            Words::Write { words, .. } => {
+                slot.spec.domain == Domain::Groups || words.len() * 4 == run.range.len() * slot.spec.stride
+            }
+            _ => true,
+        })
+}
+
+#[cfg(feature = "parallel")]
+fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+#[cfg(feature = "parallel")]
+fn in_parallel(runs: Vec<Run<'_>>, body: crate::program::Body) -> Result<()> {
+    use rayon::prelude::*;
+    runs.into_par_iter().map(|mut run| body(&mut run)).collect()
+}
+
+#[cfg(not(feature = "parallel"))]
+fn threads() -> usize {
+    1
+}
+
+#[cfg(not(feature = "parallel"))]
+fn in_parallel(runs: Vec<Run<'_>>, body: crate::program::Body) -> Result<()> {
+    runs.into_iter().try_for_each(|mut run| body(&mut run))
+}

@@ -1,0 +1,289 @@
+//! One error type for the whole crate.
+//!
+//! Errors are for bad input and broken devices. A solver that does not reach its limit is no error:
+//! that is data in the report.
+
+use std::path::PathBuf;
+
+/// [`std::result::Result`] with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can be wrong with the input, a file or a device.
+///
+/// `field` is the name of the offending field as it is written in the settings struct.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A coordinate is NaN or infinite.
+    #[error("{field}[{index}] is not finite")]
+    NotFinite {
+        /// The list that holds the value.
+        field: &'static str,
+        /// Its place in the list.
+        index: usize,
+    },
+
+    /// An index names a vertex that does not exist.
+    #[error("{field}[{index}] names vertex {value}, but there are only {count} vertices")]
+    IndexOutOfRange {
+        /// The list that holds the index.
+        field: &'static str,
+        /// The entry that holds it.
+        index: usize,
+        /// The vertex it names.
+        value: u32,
+        /// How many vertices there are.
+        count: usize,
+    },
+
+    /// A number is outside what it may be; NaN is outside everything.
+    #[error("{field}{} is {value}, but must be {expected}", subscript(*index))]
+    OutOfRange {
+        /// The field that holds the number.
+        field: &'static str,
+        /// Its place, if the field is a list.
+        index: Option<usize>,
+        /// The number.
+        value: f64,
+        /// What is allowed, with its unit.
+        expected: &'static str,
+    },
+
+    /// A list that needs at least one entry has none.
+    #[error("{field} is empty")]
+    Empty {
+        /// The list.
+        field: &'static str,
+    },
+
+    /// A list has another length than something else demands.
+    #[error("{field} has {found} entries, but needs {expected}")]
+    LengthMismatch {
+        /// The list.
+        field: &'static str,
+        /// How many entries it needs.
+        expected: usize,
+        /// How many it has.
+        found: usize,
+    },
+
+    /// A face, a line or an override names one vertex twice.
+    #[error("{field}[{index}] names vertex {vertex} twice")]
+    RepeatedVertex {
+        /// The list that holds the face, line or override.
+        field: &'static str,
+        /// Its place in the list.
+        index: usize,
+        /// The vertex.
+        vertex: u32,
+    },
+
+    /// Two vertices joined by an edge or a spring are in the same place at rest.
+    #[error("the edge between vertices {a} and {b} has no length at rest")]
+    ZeroLengthEdge {
+        /// The lower vertex.
+        a: u32,
+        /// The higher vertex.
+        b: u32,
+    },
+
+    /// Two faces have the same vertices.
+    #[error("faces[{index}] has the same vertices as faces[{first}]")]
+    DuplicateFace {
+        /// The later face.
+        index: usize,
+        /// The earlier face.
+        first: usize,
+    },
+
+    /// Two overrides demand different things of one edge.
+    #[error("two overrides disagree about the edge between vertices {a} and {b}")]
+    ConflictingOverride {
+        /// The lower vertex.
+        a: u32,
+        /// The higher vertex.
+        b: u32,
+    },
+
+    /// An override names a pair of vertices that is neither an edge nor a diagonal of a quad.
+    #[error("an override names the edge between vertices {a} and {b}, but there is none")]
+    NoSuchEdge {
+        /// The lower vertex.
+        a: u32,
+        /// The higher vertex.
+        b: u32,
+    },
+
+    /// The density gives a free vertex no mass: no face or line with any extent touches it.
+    #[error("vertex {index} gets no mass from the density: pin it or give masses per vertex")]
+    MasslessVertex {
+        /// The vertex.
+        index: usize,
+    },
+
+    /// No ready scene has this name.
+    #[error("there is no scene {name:?}; known scenes are {known}")]
+    UnknownScene {
+        /// The name that was asked for.
+        name: String,
+        /// The names there are, separated by commas.
+        known: String,
+    },
+
+    /// A ready scene cannot be made in this size.
+    #[error("scene {name} has size {size}, but must have between {least} and {most}")]
+    SceneSize {
+        /// The scene.
+        name: &'static str,
+        /// The size that was asked for.
+        size: u32,
+        /// The smallest size.
+        least: u32,
+        /// The largest size.
+        most: u32,
+    },
+
+    /// A strain limit that 32-bit positions of this size cannot hold.
+    #[error("a strain limit of {limit} is below {least}, the least that positions of this size can hold")]
+    StrainLimit {
+        /// The limit that was asked for.
+        limit: f32,
+        /// The smallest that is accepted.
+        least: f32,
+    },
+
+    /// Explicit springs would be unstable at this step.
+    #[error("{substeps} substeps are too few for the shear springs of this cloth: {needed} would do")]
+    StepTooLarge {
+        /// Substeps that were asked for.
+        substeps: u32,
+        /// Substeps that would do.
+        needed: u32,
+    },
+
+    /// A command names a vertex that cannot follow it.
+    #[error("{field}[{index}] names vertex {vertex}, which is {problem}")]
+    Command {
+        /// The list that holds the command.
+        field: &'static str,
+        /// Its place in the list.
+        index: usize,
+        /// The vertex.
+        vertex: u32,
+        /// Why it cannot follow.
+        problem: &'static str,
+    },
+
+    /// A WGSL file does not parse, or is not what a kernel must be.
+    #[error("shader: {message}")]
+    Shader {
+        /// What is wrong.
+        message: String,
+    },
+
+    /// A field or kernel does not fit the table of fields.
+    #[error("field `{name}` {problem}")]
+    Field {
+        /// The field.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+
+    /// A program has more loops than guard words.
+    #[error("the program has {loops} loops, but there are guards for {most}")]
+    TooManyLoops {
+        /// Loops.
+        loops: usize,
+        /// Guard words for loops.
+        most: usize,
+    },
+
+    /// The dispatch budget of an encoded step is too small for a single iteration of everything.
+    #[error("a budget of {budget} dispatches is too small: one iteration per substep takes {needed}")]
+    Budget {
+        /// The budget.
+        budget: u64,
+        /// What one iteration of everything takes.
+        needed: u64,
+    },
+
+    /// There is no such adapter.
+    #[error("there is no graphics adapter {what}")]
+    NoAdapter {
+        /// Which adapter was asked for.
+        what: String,
+    },
+
+    /// An adapter without compute shaders.
+    #[error("adapter {adapter} has no compute shaders")]
+    NoCompute {
+        /// The adapter.
+        adapter: String,
+    },
+
+    /// A limit of the device is too low.
+    #[error("the device's {limit} is {available}, but {needed} is needed")]
+    Limit {
+        /// Name of the limit in [`wgpu::Limits`].
+        limit: &'static str,
+        /// What is needed.
+        needed: u64,
+        /// What the device has.
+        available: u64,
+    },
+
+    /// The device failed.
+    #[error("the device failed: {message}")]
+    Device {
+        /// What wgpu said.
+        message: String,
+    },
+
+    /// A call that only makes sense for a cloth on the GPU.
+    #[error("this cloth runs on the CPU, which has no {what}")]
+    NotOnGpu {
+        /// What was asked for.
+        what: &'static str,
+    },
+
+    /// The two backends disagree.
+    #[error("{0}")]
+    Mismatch(Box<crate::lockstep::Mismatch>),
+
+    /// The operating system refused to read or write a file.
+    #[error("cannot access {}: {source}", path.display())]
+    Io {
+        /// The file as the caller named it.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+
+    /// A file was read, but does not hold what its format demands.
+    #[error("{} is malformed: {reason}", path.display())]
+    Malformed {
+        /// The file as the caller named it.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+fn subscript(index: Option<usize>) -> String {
+    index.map_or_else(String::new, |index| format!("[{index}]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_field_index_and_value() {
+        let out_of_range = |index| Error::OutOfRange { field: "mass", index, value: -1.0, expected: "above zero" };
+        assert_eq!(out_of_range(Some(3)).to_string(), "mass[3] is -1, but must be above zero");
+        assert_eq!(out_of_range(None).to_string(), "mass is -1, but must be above zero");
+        let index = Error::IndexOutOfRange { field: "faces", index: 2, value: 9, count: 4 };
+        assert_eq!(index.to_string(), "faces[2] names vertex 9, but there are only 4 vertices");
+    }
+}

@@ -1,0 +1,356 @@
+//! The table of fields: every array a kernel may touch, its element type, its length, its unit.
+//!
+//! Kernels name fields in WGSL exactly as they are named here; naga reads the names back, so there is no second list
+//! of bindings. A new array is one line in [`TABLE`]. Vectors are `vec4` with an unused last lane (WGSL aligns `vec3`
+//! to 16 bytes anyway).
+
+use crate::error::{Error, Result};
+use crate::params::{Clock, Element, Frame, GROUP, GUARDS, Link, Meters, Vertex, sums};
+
+/// What the elements of a field correspond to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Domain {
+    /// One element per vertex.
+    Vertices,
+    /// One element per inextensible edge, in canonical order.
+    Edges,
+    /// One element per spring.
+    Springs,
+    /// One element per workgroup of the largest of the above.
+    Groups,
+    /// Words of the vertex → edge incidence.
+    EdgeIncidence,
+    /// Words of the vertex → spring incidence.
+    SpringIncidence,
+    /// Three words per triangle of the drawn surface.
+    TriangleCorners,
+    /// Words of the vertex → triangle incidence.
+    TriangleIncidence,
+    /// A fixed number of elements.
+    Fixed(usize),
+}
+
+/// Number of elements of every domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Vertices.
+    pub vertices: usize,
+    /// Inextensible edges.
+    pub edges: usize,
+    /// Springs.
+    pub springs: usize,
+    /// Words of the vertex → edge incidence.
+    pub edge_incidence: usize,
+    /// Words of the vertex → spring incidence.
+    pub spring_incidence: usize,
+    /// Three times the number of triangles.
+    pub triangle_corners: usize,
+    /// Words of the vertex → triangle incidence.
+    pub triangle_incidence: usize,
+}
+
+impl Sizes {
+    /// Number of elements of a domain.
+    pub fn of(&self, domain: Domain) -> usize {
+        match domain {
+            Domain::Vertices => self.vertices,
+            Domain::Edges => self.edges,
+            Domain::Springs => self.springs,
+            Domain::Groups => self.vertices.max(self.edges).max(self.springs).div_ceil(GROUP),
+            Domain::EdgeIncidence => self.edge_incidence,
+            Domain::SpringIncidence => self.spring_incidence,
+            Domain::TriangleCorners => self.triangle_corners,
+            Domain::TriangleIncidence => self.triangle_incidence,
+            Domain::Fixed(count) => count,
+        }
+    }
+}
+
+/// Whether an element is made of floats or integers, which decides how two backends are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// Integers, guards and structures with integers: compared bit by bit.
+    Exact,
+    /// Floats: compared within a bound.
+    Rounded,
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Name, the same in WGSL.
+    pub name: &'static str,
+    /// WGSL name of the element type.
+    pub element: &'static str,
+    /// Bytes of an element.
+    pub stride: usize,
+    /// Members of the element and their offsets, empty unless it is a structure.
+    pub members: &'static [(&'static str, usize)],
+    /// What the elements correspond to.
+    pub domain: Domain,
+    /// How two backends are compared.
+    pub precision: Precision,
+    /// Magnitude whose rounding enters the field even where its own values are small; see [`crate::lockstep`].
+    pub floor: fn(&Fields) -> f32,
+    /// Whether a checkpoint must hold it: the state that a step starts from.
+    pub persistent: bool,
+    /// Meaning and unit.
+    pub doc: &'static str,
+}
+
+impl Spec {
+    /// A field of floats.
+    pub const fn of<T: Element>(name: &'static str, domain: Domain, doc: &'static str) -> Self {
+        Self {
+            name,
+            element: T::NAME,
+            stride: size_of::<T>(),
+            members: T::MEMBERS,
+            domain,
+            precision: Precision::Rounded,
+            floor: |_| 0.0,
+            persistent: false,
+            doc,
+        }
+    }
+
+    /// Compared bit by bit.
+    #[must_use]
+    pub const fn exact(mut self) -> Self {
+        self.precision = Precision::Exact;
+        self
+    }
+
+    /// Part of the state that a step starts from.
+    #[must_use]
+    pub const fn persistent(mut self) -> Self {
+        self.persistent = true;
+        self
+    }
+
+    /// Magnitude of what enters the field, where that may be larger than what comes out.
+    #[must_use]
+    pub const fn floor(mut self, floor: fn(&Fields) -> f32) -> Self {
+        self.floor = floor;
+        self
+    }
+}
+
+/// Every field of the engine.
+pub const TABLE: &[Spec] = &[
+    // State.
+    Spec::of::<Vertex>("vertices", Domain::Vertices, "committed positions [m] and inverse masses [1/kg]")
+        .persistent(),
+    Spec::of::<[f32; 4]>("velocities", Domain::Vertices, "committed velocities [m/s]").persistent().floor(|f| {
+        span(f) / step(f)
+    }),
+    Spec::of::<[f32; 4]>("displacements", Domain::Vertices, "motion since the start of the substep, x_j − x [m]")
+        .persistent()
+        .floor(span),
+    Spec::of::<[f32; 4]>("starts", Domain::Vertices, "positions at the start of the substep [m]").persistent(),
+    Spec::of::<[f32; 4]>("remainders", Domain::Vertices, "what rounding kept of the last substep's motion [m]"),
+    // Mesh.
+    Spec::of::<Link>("edges", Domain::Edges, "inextensible edges").exact(),
+    Spec::of::<Link>("springs", Domain::Springs, "shear springs").exact(),
+    Spec::of::<u32>("edge_incidence", Domain::EdgeIncidence, "CSR, entry = edge << 1 | is_head").exact(),
+    Spec::of::<u32>("spring_incidence", Domain::SpringIncidence, "CSR, entry = spring << 1 | is_head").exact(),
+    Spec::of::<u32>("colored_edges", Domain::Edges, "edge indices, each color a contiguous range").exact(),
+    Spec::of::<u32>("triangles", Domain::TriangleCorners, "corners of the drawn triangles").exact(),
+    Spec::of::<u32>("triangle_incidence", Domain::TriangleIncidence, "CSR, entry = triangle").exact(),
+    // Forces and what they do to pins.
+    Spec::of::<[f32; 4]>("forces", Domain::Vertices, "forces other than gravity and drag [N]").floor(tension),
+    Spec::of::<[f32; 4]>(
+        "commands",
+        Domain::Vertices,
+        "where w is 1: of a pinned vertex its position at the end of the frame [m], of a free one an impulse [N·s]",
+    ),
+    Spec::of::<[f32; 4]>("reactions", Domain::Vertices, "mean force of the edges on pinned vertices this frame [N]")
+        .floor(|f| span(f) * mass(f) / (step(f) * step(f))),
+    Spec::of::<[f32; 4]>("normals", Domain::Vertices, "unit normals for drawing").floor(|_| 1.0),
+    // Jacobi.
+    Spec::of::<[f32; 4]>("corrections", Domain::Edges, "pull of an edge on its tail [kg·m]")
+        .floor(|f| span(f) * mass(f)),
+    // Fast projection and its linear solve; the names are those of the textbook: A x = r, search p, product A p.
+    Spec::of::<[f32; 4]>("directions", Domain::Edges, "xyz: gradient of the constraint at the head, w: 1/A_ee [kg]")
+        .floor(|_| 1.0),
+    Spec::of::<[f32; 4]>("pulls", Domain::Vertices, "W Jᵀ p [m]").floor(|f| f.largest("searches") / lightest(f)),
+    Spec::of::<f32>("residuals", Domain::Edges, "r = C − A x [m]").floor(rest),
+    Spec::of::<f32>("solutions", Domain::Edges, "x: multipliers h²δλ [kg·m]").floor(|f| rest(f) * mass(f)),
+    Spec::of::<f32>("searches", Domain::Edges, "p: search direction [kg·m]").floor(|f| rest(f) * mass(f)),
+    Spec::of::<f32>("products", Domain::Edges, "q = A p [m]").floor(|f| 8.0 * f.largest("searches") / lightest(f)),
+    Spec::of::<f32>("preconditioned", Domain::Edges, "z = P r [kg·m]").floor(|f| rest(f) * mass(f)),
+    // Reductions, control and reports.
+    Spec::of::<[f32; 2]>("partials", Domain::Groups, "one leaf of a reduction per workgroup").floor(terms),
+    Spec::of::<[f32; 2]>("strain_partials", Domain::Groups, "x: largest strain of a workgroup's edges").floor(|_| 1.0),
+    Spec::of::<[f32; 4]>("sums", Domain::Fixed(sums::COUNT), "results of reductions").floor(terms),
+    Spec::of::<u32>("guards", Domain::Fixed(GUARDS), "1 while the loop that owns the word runs").exact(),
+    Spec::of::<Frame>("frame", Domain::Fixed(1), "what the caller said about this frame").exact(),
+    Spec::of::<Clock>("clock", Domain::Fixed(1), "time inside the frame").exact(),
+    Spec::of::<Meters>("meters", Domain::Fixed(1), "what was reached").exact(),
+    Spec::of::<u32>("faults", Domain::Fixed(4), "word 0: 1 if a value was not finite").exact(),
+];
+
+/// Largest rest length \[m\].
+fn rest(fields: &Fields) -> f32 {
+    links(fields, "edges").fold(0.0, |most, link| most.max(link.rest))
+}
+
+/// Rounding of an edge vector enters displacements: a part of the rest length \[m\].
+fn span(fields: &Fields) -> f32 {
+    rest(fields) / 8.0
+}
+
+/// Tension of the stiffest spring at its own length \[N\].
+fn tension(fields: &Fields) -> f32 {
+    links(fields, "springs").fold(0.0, |most, link| most.max(link.rest * link.stiffness))
+}
+
+fn links<'a>(fields: &'a Fields, name: &str) -> impl Iterator<Item = &'a Link> {
+    fields.get::<Link>(name).unwrap_or_default().iter()
+}
+
+/// Largest mass of a free vertex \[kg\].
+fn mass(fields: &Fields) -> f32 {
+    free(fields).fold(0.0, |most, inverse_mass| most.max(1.0 / inverse_mass))
+}
+
+/// Smallest mass of a free vertex \[kg\].
+fn lightest(fields: &Fields) -> f32 {
+    free(fields).fold(f32::MAX, |least, inverse_mass| least.min(1.0 / inverse_mass))
+}
+
+fn free(fields: &Fields) -> impl Iterator<Item = f32> {
+    let vertices = fields.get::<Vertex>("vertices").unwrap_or_default();
+    vertices.iter().map(|vertex| vertex.inverse_mass).filter(|inverse_mass| *inverse_mass > 0.0)
+}
+
+/// Length of the substep \[s\]; 1 before the first.
+fn step(fields: &Fields) -> f32 {
+    fields.get::<Clock>("clock").ok().and_then(|clock| clock.first()).map_or(1.0, |clock| {
+        if clock.h > 0.0 { clock.h } else { 1.0 }
+    })
+}
+
+/// Magnitude of the largest sum of one leaf of a dot product.
+fn terms(fields: &Fields) -> f32 {
+    let residual = fields.largest("residuals");
+    let curvature = fields.largest("searches") * fields.largest("products");
+    let energy = residual * fields.largest("preconditioned").max(residual);
+    GROUP as f32 * curvature.max(energy)
+}
+
+/// The values of all fields on the CPU.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    sizes: Sizes,
+    specs: Vec<Spec>,
+    data: Vec<Vec<u32>>,
+}
+
+impl Fields {
+    /// Zeroed fields: the table, then `extra` ones of a user's stage.
+    ///
+    /// # Errors
+    /// [`Error::Field`] if two fields have one name.
+    pub fn new(sizes: Sizes, extra: &[Spec]) -> Result<Self> {
+        let specs: Vec<Spec> = TABLE.iter().chain(extra).copied().collect();
+        for (index, spec) in specs.iter().enumerate() {
+            if specs.iter().take(index).any(|other| other.name == spec.name) {
+                return Err(Error::Field { name: spec.name.into(), problem: "is declared twice".into() });
+            }
+        }
+        let data = specs.iter().map(|spec| vec![0; sizes.of(spec.domain) * spec.stride / 4]).collect();
+        Ok(Self { sizes, specs, data })
+    }
+
+    /// Number of elements of every domain.
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    /// The table with the extra fields, in the order of their numbers.
+    pub fn specs(&self) -> &[Spec] {
+        &self.specs
+    }
+
+    /// Number of a field.
+    ///
+    /// # Errors
+    /// [`Error::Field`] if there is no field of that name.
+    pub fn index(&self, name: &str) -> Result<usize> {
+        self.specs.iter().position(|spec| spec.name == name).ok_or_else(|| Error::Field {
+            name: name.into(),
+            problem: "is not in the table of fields".into(),
+        })
+    }
+
+    /// Elements of a field.
+    ///
+    /// # Errors
+    /// [`Error::Field`] if there is no such field or `T` is not its element type (or the plain words of it).
+    pub fn get<T: Element>(&self, name: &str) -> Result<&[T]> {
+        let index = self.index(name)?;
+        view(&self.specs[index], &self.data[index])
+    }
+
+    /// Elements of a field, to be written.
+    ///
+    /// # Errors
+    /// As [`Fields::get`].
+    pub fn get_mut<T: Element>(&mut self, name: &str) -> Result<&mut [T]> {
+        let index = self.index(name)?;
+        view_mut(&self.specs[index], &mut self.data[index])
+    }
+
+    /// All words of a field by number.
+    pub fn words(&self, index: usize) -> &[u32] {
+        &self.data[index]
+    }
+
+    /// All words of a field by number, to be written.
+    pub fn words_mut(&mut self, index: usize) -> &mut [u32] {
+        &mut self.data[index]
+    }
+
+    /// Every field's words, to be borrowed one by one.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = (&Spec, &mut [u32])> {
+        self.specs.iter().zip(self.data.iter_mut().map(Vec::as_mut_slice))
+    }
+
+    /// Largest magnitude in a field of floats, 0 if there is none.
+    pub fn largest(&self, name: &str) -> f32 {
+        let Ok(index) = self.index(name) else { return 0.0 };
+        self.data[index].iter().map(|word| f32::from_bits(*word).abs()).fold(0.0, f32::max)
+    }
+}
+
+/// Words as elements: the declared type, or flat words of it.
+pub(crate) fn view<'a, T: Element>(spec: &Spec, words: &'a [u32]) -> Result<&'a [T]> {
+    check_view::<T>(spec)?;
+    Ok(bytemuck::cast_slice(words))
+}
+
+/// Words as elements, to be written.
+pub(crate) fn view_mut<'a, T: Element>(spec: &Spec, words: &'a mut [u32]) -> Result<&'a mut [T]> {
+    check_view::<T>(spec)?;
+    Ok(bytemuck::cast_slice_mut(words))
+}
+
+fn check_view<T: Element>(spec: &Spec) -> Result<()> {
+    if fits(spec, T::NAME, size_of::<T>()) {
+        Ok(())
+    } else {
+        Err(Error::Field {
+            name: spec.name.into(),
+            problem: format!("holds {} and cannot be viewed as {}", spec.element, T::NAME),
+        })
+    }
+}
+
+/// Whether an array of `element` may be laid over the field: the same type, or plain words of it.
+pub(crate) fn fits(spec: &Spec, element: &str, stride: usize) -> bool {
+    let flat = (element == "f32" || element == "u32") && stride == 4;
+    let vector = element == "vec4<u32>" && spec.element == "u32" && stride == 16;
+    flat || vector || (spec.element == element && spec.stride == stride)
+}

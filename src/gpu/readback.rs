@@ -1,0 +1,139 @@
+//! Reading buffers back: the only place that waits for a GPU.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
+
+use super::scoped;
+use crate::error::{Error, Result};
+
+/// Whether to wait for the GPU by polling the device (native, owns the queue) or to leave polling to somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// The caller, a browser or another thread polls.
+    Await,
+    /// Block until the device is done.
+    #[cfg(not(target_arch = "wasm32"))]
+    Block,
+}
+
+/// Bytes on their way from the GPU.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    buffer: wgpu::Buffer,
+    arrived: Arc<OneshotReceiver<Result<(), wgpu::BufferAsyncError>>>,
+}
+
+impl Staging {
+    /// Records copies of whole buffers, one after another, that become readable after the encoder was submitted.
+    pub(crate) fn record(
+        device: &wgpu::Device,
+        encoder: &mut wgpu::CommandEncoder,
+        sources: &[(&wgpu::Buffer, u64)],
+    ) -> Self {
+        let size: u64 = sources.iter().map(|(_, bytes)| bytes.next_multiple_of(8)).sum();
+        // A failed allocation shows as an error of the mapping; the scope keeps it from the host's handler.
+        let (buffer, _) = scoped(device, || {
+            device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("taut read-back"),
+                size: size.max(8),
+                usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+                mapped_at_creation: false,
+            })
+        });
+        let mut offset = 0;
+        for (source, bytes) in sources {
+            if *bytes > 0 {
+                encoder.copy_buffer_to_buffer(source, 0, &buffer, offset, *bytes);
+            }
+            offset += bytes.next_multiple_of(8);
+        }
+        let (sender, arrived) = oneshot_channel();
+        encoder.map_buffer_on_submit(&buffer, wgpu::MapMode::Read, .., move |outcome| {
+            // The receiver may be gone: nobody wants the bytes any more.
+            let _ = sender.send(outcome);
+        });
+        Self { buffer, arrived: Arc::new(arrived) }
+    }
+
+    /// Waits for the bytes.
+    pub(crate) async fn bytes(self, device: &wgpu::Device, waiting: Waiting) -> Result<Vec<u8>> {
+        match waiting {
+            Waiting::Await => {}
+            #[cfg(not(target_arch = "wasm32"))]
+            Waiting::Block => {
+                device
+                    .poll(wgpu::PollType::wait_indefinitely())
+                    .map_err(|error| Error::Device { message: error.to_string() })?;
+            }
+        }
+        #[cfg(target_arch = "wasm32")]
+        let _ = device;
+        let outcome = self.arrived.receive().await;
+        self.copied(outcome)
+    }
+
+    /// The bytes if they have arrived; never waits.
+    pub(crate) fn try_bytes(&self) -> Option<Result<Vec<u8>>> {
+        let mut context = Context::from_waker(Waker::noop());
+        match pin!(self.arrived.receive()).poll(&mut context) {
+            Poll::Ready(outcome) => Some(self.copied(outcome)),
+            Poll::Pending => None,
+        }
+    }
+
+    fn copied(&self, outcome: Option<Result<(), wgpu::BufferAsyncError>>) -> Result<Vec<u8>> {
+        let lost = |message: String| Error::Device { message };
+        outcome
+            .ok_or_else(|| lost("the device was dropped before a read-back arrived".into()))?
+            .map_err(|error| lost(error.to_string()))?;
+        let view = self.buffer.slice(..).get_mapped_range().map_err(|error| lost(error.to_string()))?;
+        Ok(view.to_vec())
+    }
+}
+
+/// A report that is on its way from the GPU.
+///
+/// It arrives after the encoder it was recorded into was submitted and the device was polled, as every frame of a
+/// renderer does anyway. Dropping it is fine.
+#[derive(Debug)]
+pub struct Pending<T> {
+    staging: Staging,
+    decode: Decode<T>,
+}
+
+/// Turns arrived bytes into what they mean.
+pub(crate) struct Decode<T>(pub(crate) Box<dyn Fn(&[u8]) -> Result<T> + Send + Sync>);
+
+impl<T> std::fmt::Debug for Decode<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Decode")
+    }
+}
+
+impl<T> Pending<T> {
+    pub(crate) fn new(staging: Staging, decode: Decode<T>) -> Self {
+        Self { staging, decode }
+    }
+
+    /// The result if it has arrived; never waits. Gives it once.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device was lost.
+    pub fn try_take(&mut self) -> Option<Result<T>> {
+        let bytes = self.staging.try_bytes()?;
+        Some(bytes.and_then(|bytes| (self.decode.0)(&bytes)))
+    }
+
+    /// Waits until it has arrived; somebody must poll the device meanwhile (a browser does).
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device was lost.
+    pub async fn wait(self) -> Result<T> {
+        let outcome = self.staging.arrived.receive().await;
+        let bytes = self.staging.copied(outcome)?;
+        (self.decode.0)(&bytes)
+    }
+}

@@ -1,0 +1,484 @@
+//! Runs a [`Program`] on a GPU: buffers and bind groups once per cloth, dispatches of a whole frame in one pass.
+
+use std::sync::Arc;
+
+use bytemuck::bytes_of;
+use wgpu::util::DeviceExt;
+
+use super::readback::{Staging, Waiting};
+use super::{Gpu, Pipeline, need, scoped};
+use crate::error::{Error, Result};
+use crate::fields::{Domain, Fields, Spec};
+use crate::params::{GROUP, Range};
+use crate::program::{Dispatch, Item, Program, Shape};
+use crate::reflect;
+
+/// Fields that a cloth needs on the GPU even if no kernel of its program mentions them.
+const ALWAYS: [&str; 7] = ["vertices", "normals", "triangles", "reactions", "velocities", "guards", "meters"];
+
+/// Iterations of a loop that are submitted before the host first looks whether it goes on.
+const FIRST_LOOK: u32 = 4;
+
+/// A kernel with the buffers of one cloth.
+#[derive(Debug)]
+struct Bound {
+    kernel: usize,
+    renames: usize,
+    pipeline: Arc<Pipeline>,
+    group: wgpu::BindGroup,
+}
+
+/// A line of the program, ready to be encoded.
+#[derive(Debug)]
+enum Op {
+    Dispatch { bound: usize, offset: u32, groups: [u32; 2] },
+    Repeat { at_most: u32, guard: u32, body: Vec<Op> },
+}
+
+/// The GPU half of a cloth.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    gpu: Gpu,
+    buffers: Vec<Option<wgpu::Buffer>>,
+    specs: Vec<Spec>,
+    bound: Vec<Bound>,
+    ops: Vec<Op>,
+    ranges: Vec<Range>,
+    range_buffer: wgpu::Buffer,
+    range_group: wgpu::BindGroup,
+    /// Iterations that each loop took last time, by guard word: where the host looks first next time.
+    habits: Vec<u32>,
+}
+
+impl Runner {
+    /// Creates and fills the buffers, compiles the kernels, binds them.
+    pub(crate) async fn new(gpu: &Gpu, program: &Program, fields: &Fields) -> Result<Self> {
+        let (range_buffer, range_group) = upload_ranges(gpu, &[])?;
+        let mut runner = Self {
+            gpu: gpu.clone(),
+            buffers: fields.specs().iter().map(|_| None).collect(),
+            specs: fields.specs().to_vec(),
+            bound: Vec::new(),
+            ops: Vec::new(),
+            ranges: Vec::new(),
+            range_buffer,
+            range_group,
+            habits: vec![FIRST_LOOK; crate::params::GUARDS],
+        };
+        for name in ALWAYS {
+            runner.make_buffer(fields, fields.index(name)?).await?;
+        }
+        runner.prepare(program, fields).await?;
+        Ok(runner)
+    }
+
+    /// Makes sure that every kernel of the program is compiled and bound, then assembles the program.
+    pub(crate) async fn prepare(&mut self, program: &Program, fields: &Fields) -> Result<()> {
+        for dispatch in program.dispatches() {
+            if self.find(dispatch).is_some() {
+                continue;
+            }
+            let pipeline = self.gpu.pipeline(dispatch.kernel).await?;
+            let numbers = reflect::resolve(dispatch, &pipeline.interface, fields.specs())?;
+            for number in &numbers {
+                self.make_buffer(fields, *number).await?;
+            }
+            let mut entries = Vec::with_capacity(numbers.len());
+            for (number, binding) in numbers.iter().zip(&pipeline.interface.bindings) {
+                let resource = self.buffer(*number)?.as_entire_binding();
+                entries.push(wgpu::BindGroupEntry { binding: binding.slot, resource });
+            }
+            let device = &self.gpu.device;
+            let (group, outcome) = scoped(device, || {
+                device.create_bind_group(&wgpu::BindGroupDescriptor {
+                    label: Some(dispatch.kernel.name),
+                    layout: &pipeline.layout,
+                    entries: &entries,
+                })
+            });
+            outcome.await?;
+            let (kernel, renames) = key(dispatch);
+            self.bound.push(Bound { kernel, renames, pipeline, group });
+        }
+        self.assemble(program)
+    }
+
+    /// Translates a program whose kernels are all bound.
+    pub(crate) fn assemble(&mut self, program: &Program) -> Result<()> {
+        let mut ranges: Vec<Range> = program.dispatches().into_iter().map(range).collect();
+        ranges.sort_by_key(|range| bytemuck::cast::<Range, [u32; 8]>(*range));
+        ranges.dedup();
+        if ranges != self.ranges {
+            // A new buffer, not new contents: frames that were recorded but not submitted still use the old one.
+            (self.range_buffer, self.range_group) = upload_ranges(&self.gpu, &ranges)?;
+            self.ranges = ranges;
+        }
+        self.ops = self.translate(&program.items)?;
+        Ok(())
+    }
+
+    fn translate(&self, items: &[Item]) -> Result<Vec<Op>> {
+        items
+            .iter()
+            .map(|item| {
+                Ok(match item {
+                    Item::Dispatch(dispatch) => {
+                        let wanted = range(dispatch);
+                        let bound = self.find(dispatch);
+                        let record = self.ranges.iter().position(|range| *range == wanted);
+                        let (Some(bound), Some(record)) = (bound, record) else {
+                            let problem = "is a kernel that this cloth was not prepared for".into();
+                            return Err(Error::Field { name: dispatch.kernel.name.into(), problem });
+                        };
+                        let offset = record as u32 * self.stride();
+                        Op::Dispatch { bound, offset, groups: self.fold(dispatch)? }
+                    }
+                    Item::Repeat(repeat) => Op::Repeat {
+                        at_most: repeat.at_most,
+                        guard: repeat.guard,
+                        body: self.translate(&repeat.body)?,
+                    },
+                })
+            })
+            .collect()
+    }
+
+    /// Workgroups of a dispatch, folded to two dimensions where one is not enough.
+    fn fold(&self, dispatch: &Dispatch) -> Result<[u32; 2]> {
+        if dispatch.kernel.shape == Shape::Group {
+            return Ok([1, 1]);
+        }
+        let groups = (dispatch.range.end - dispatch.range.start).div_ceil(GROUP as u32).max(1);
+        let most = self.gpu.device.limits().max_compute_workgroups_per_dimension;
+        let rows = groups.div_ceil(most);
+        need("max_compute_workgroups_per_dimension", rows.into(), most.into())?;
+        Ok([groups.div_ceil(rows), rows])
+    }
+
+    fn stride(&self) -> u32 {
+        stride(&self.gpu)
+    }
+
+    fn find(&self, dispatch: &Dispatch) -> Option<usize> {
+        let (kernel, renames) = key(dispatch);
+        self.bound.iter().position(|bound| bound.kernel == kernel && bound.renames == renames)
+    }
+
+    async fn make_buffer(&mut self, fields: &Fields, number: usize) -> Result<()> {
+        if self.buffers[number].is_some() {
+            return Ok(());
+        }
+        let spec = &self.specs[number];
+        let bytes: &[u8] = bytemuck::cast_slice(fields.words(number));
+        let size = (bytes.len() as u64).max(spec.stride as u64).next_multiple_of(16);
+        let limits = self.gpu.device.limits();
+        need("max_storage_buffer_binding_size", size, limits.max_storage_buffer_binding_size)?;
+        need("max_buffer_size", size, limits.max_buffer_size)?;
+        let mut usage =
+            wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+        if matches!(spec.domain, Domain::Fixed(_)) {
+            usage |= wgpu::BufferUsages::UNIFORM;
+        }
+        match spec.name {
+            "vertices" | "normals" => usage |= wgpu::BufferUsages::VERTEX,
+            "triangles" => usage |= wgpu::BufferUsages::INDEX,
+            _ => {}
+        }
+        let device = &self.gpu.device;
+        let (buffer, outcome) = scoped(device, || {
+            let label = Some(spec.name);
+            let buffer =
+                device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false });
+            if !bytes.is_empty() {
+                self.gpu.queue.write_buffer(&buffer, 0, bytes);
+            }
+            buffer
+        });
+        outcome.await?;
+        self.buffers[number] = Some(buffer);
+        Ok(())
+    }
+
+    /// Buffer of a field by number.
+    pub(crate) fn buffer(&self, number: usize) -> Result<&wgpu::Buffer> {
+        self.buffers[number].as_ref().ok_or_else(|| Error::Field {
+            name: self.specs[number].name.into(),
+            problem: "is not on the GPU: no kernel of the program uses it".into(),
+        })
+    }
+
+    /// Buffer of a field by name.
+    pub(crate) fn named(&self, name: &str) -> Option<&wgpu::Buffer> {
+        let number = self.specs.iter().position(|spec| spec.name == name)?;
+        self.buffers[number].as_ref()
+    }
+
+    /// Overwrites a field before the next submission.
+    pub(crate) fn write(&self, fields: &Fields, name: &str) -> Result<()> {
+        let number = fields.index(name)?;
+        if let Some(buffer) = &self.buffers[number] {
+            let bytes: &[u8] = bytemuck::cast_slice(fields.words(number));
+            if !bytes.is_empty() {
+                self.gpu.queue.write_buffer(buffer, 0, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the upload of fields. A small buffer of its own travels with each recorded frame, so frames keep their
+    /// inputs in whatever order and number they are submitted.
+    pub(crate) fn record_inputs(&self, encoder: &mut wgpu::CommandEncoder, inputs: &[(&str, &[u8])]) -> Result<()> {
+        let bytes: Vec<u8> = inputs.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
+        let device = &self.gpu.device;
+        let (upload, outcome) = scoped(device, || {
+            device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some("taut frame"),
+                contents: &bytes,
+                usage: wgpu::BufferUsages::COPY_SRC,
+            })
+        });
+        ready(outcome)?;
+        let mut offset = 0;
+        for (name, bytes) in inputs {
+            let size = bytes.len() as u64;
+            if let Some(buffer) = self.named(name) {
+                encoder.copy_buffer_to_buffer(&upload, offset, buffer, 0, size);
+            }
+            offset += size;
+        }
+        Ok(())
+    }
+
+    /// Records the whole program into one compute pass, loops unrolled to their bounds.
+    pub(crate) fn encode(&self, encoder: &mut wgpu::CommandEncoder) {
+        let mut pass = begin(encoder);
+        self.encode_ops(&mut pass, &self.ops);
+    }
+
+    fn encode_ops(&self, pass: &mut wgpu::ComputePass<'_>, ops: &[Op]) {
+        for op in ops {
+            match op {
+                Op::Dispatch { bound, offset, groups } => self.encode_dispatch(pass, *bound, *offset, *groups),
+                Op::Repeat { at_most, body, .. } => {
+                    for _ in 0..*at_most {
+                        self.encode_ops(pass, body);
+                    }
+                }
+            }
+        }
+    }
+
+    fn encode_dispatch(&self, pass: &mut wgpu::ComputePass<'_>, bound: usize, offset: u32, [x, y]: [u32; 2]) {
+        let bound = &self.bound[bound];
+        pass.set_pipeline(&bound.pipeline.compute);
+        pass.set_bind_group(0, &bound.group, &[]);
+        pass.set_bind_group(1, &self.range_group, &[offset]);
+        pass.dispatch_workgroups(x, y, 1);
+    }
+
+    /// Runs one dispatch on its own, for comparison with the CPU.
+    pub(crate) fn encode_one(&self, encoder: &mut wgpu::CommandEncoder, dispatch: &Dispatch) -> Result<()> {
+        let wanted = range(dispatch);
+        let record = self.ranges.iter().position(|range| *range == wanted);
+        let (Some(bound), Some(record)) = (self.find(dispatch), record) else {
+            let problem = "is a kernel that this cloth was not prepared for".into();
+            return Err(Error::Field { name: dispatch.kernel.name.into(), problem });
+        };
+        let groups = self.fold(dispatch)?;
+        self.encode_dispatch(&mut begin(encoder), bound, record as u32 * self.stride(), groups);
+        Ok(())
+    }
+
+    /// Runs the program on the queue, in submissions of at most `most` dispatches; loops end where the host sees that
+    /// their guard is off. Returns the number of dispatches submitted.
+    pub(crate) async fn run(&mut self, inputs: &[(&str, &[u8])], most: u64, waiting: Waiting) -> Result<u64> {
+        let mut encoder = self.encoder();
+        self.record_inputs(&mut encoder, inputs)?;
+        self.gpu.queue.submit([encoder.finish()]);
+        let mut chunk = Chunk { pending: Vec::new(), submitted: 0, most: most.max(1), waiting };
+        let ops = std::mem::take(&mut self.ops);
+        let outcome = self.run_ops(&ops, &mut chunk).await;
+        self.ops = ops;
+        outcome?;
+        self.submit(&mut chunk, None);
+        Ok(chunk.submitted)
+    }
+
+    fn run_ops<'a>(
+        &'a mut self,
+        ops: &'a [Op],
+        chunk: &'a mut Chunk,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+        Box::pin(async move {
+            for op in ops {
+                match op {
+                    Op::Dispatch { .. } => self.chunk_op(op, chunk),
+                    Op::Repeat { at_most, guard, body } => self.run_loop(*at_most, *guard, body, chunk).await?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// A loop without loops inside is submitted in batches: first as many iterations as it took last time, then twice
+    /// as many again; between two batches the host looks at the guard. Batches only decide how much is computed in
+    /// vain, never what.
+    async fn run_loop(&mut self, at_most: u32, guard: u32, body: &[Op], chunk: &mut Chunk) -> Result<()> {
+        let innermost = body.iter().all(|op| matches!(op, Op::Dispatch { .. }));
+        let mut batch = if innermost { self.habits[guard as usize].clamp(1, at_most) } else { 1 };
+        let mut done = 0;
+        while done < at_most {
+            batch = batch.min(at_most - done);
+            for _ in 0..batch {
+                if innermost {
+                    for op in body {
+                        self.chunk_op(op, chunk);
+                    }
+                } else {
+                    self.run_ops(body, chunk).await?;
+                }
+            }
+            done += batch;
+            if done == at_most || !self.look(guard, chunk).await? {
+                break;
+            }
+            if innermost {
+                batch = done;
+            }
+        }
+        if innermost {
+            self.habits[guard as usize] = done.max(FIRST_LOOK);
+        }
+        Ok(())
+    }
+
+    fn chunk_op(&self, op: &Op, chunk: &mut Chunk) {
+        if let Op::Dispatch { bound, offset, groups } = op {
+            if chunk.pending.len() as u64 == chunk.most {
+                self.submit(chunk, None);
+            }
+            chunk.pending.push((*bound, *offset, *groups));
+        }
+    }
+
+    /// Submits what is pending as one compute pass, and the read-back of a buffer behind it.
+    fn submit(&self, chunk: &mut Chunk, read: Option<&wgpu::Buffer>) -> Option<Staging> {
+        let mut encoder = self.encoder();
+        if !chunk.pending.is_empty() {
+            let mut pass = begin(&mut encoder);
+            for (bound, offset, groups) in &chunk.pending {
+                self.encode_dispatch(&mut pass, *bound, *offset, *groups);
+            }
+        }
+        let staging = read.map(|buffer| Staging::record(&self.gpu.device, &mut encoder, &[(buffer, buffer.size())]));
+        self.gpu.queue.submit([encoder.finish()]);
+        chunk.submitted += chunk.pending.len() as u64;
+        chunk.pending.clear();
+        staging
+    }
+
+    /// Submits what is pending and reads a guard word.
+    async fn look(&self, guard: u32, chunk: &mut Chunk) -> Result<bool> {
+        let Some(staging) = self.submit(chunk, self.named("guards")) else { return Ok(true) };
+        let bytes = staging.bytes(&self.gpu.device, chunk.waiting).await?;
+        let words: Vec<u32> = bytemuck::pod_collect_to_vec(&bytes);
+        Ok(words.get(guard as usize).is_some_and(|word| *word != 0))
+    }
+
+    /// Records the read-back of whole fields by name.
+    pub(crate) fn record_read(&self, encoder: &mut wgpu::CommandEncoder, names: &[&str]) -> Result<Staging> {
+        let mut sources = Vec::with_capacity(names.len());
+        for name in names {
+            let number = self.specs.iter().position(|spec| spec.name == *name);
+            let buffer = number.and_then(|number| self.buffers[number].as_ref()).ok_or_else(|| Error::Field {
+                name: (*name).into(),
+                problem: "is not on the GPU: no kernel of the program uses it".into(),
+            })?;
+            sources.push((buffer, buffer.size()));
+        }
+        Ok(Staging::record(&self.gpu.device, encoder, &sources))
+    }
+
+    /// Reads whole fields by name, now.
+    pub(crate) async fn read(&self, names: &[&str], waiting: Waiting) -> Result<Vec<u8>> {
+        let mut encoder = self.encoder();
+        let staging = self.record_read(&mut encoder, names)?;
+        self.gpu.queue.submit([encoder.finish()]);
+        staging.bytes(&self.gpu.device, waiting).await
+    }
+
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    pub(crate) fn encoder(&self) -> wgpu::CommandEncoder {
+        self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("taut") })
+    }
+}
+
+/// What is to be submitted next.
+struct Chunk {
+    pending: Vec<(usize, u32, [u32; 2])>,
+    submitted: u64,
+    most: u64,
+    waiting: Waiting,
+}
+
+fn begin(encoder: &mut wgpu::CommandEncoder) -> wgpu::ComputePass<'_> {
+    encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("taut"), timestamp_writes: None })
+}
+
+fn range(dispatch: &Dispatch) -> Range {
+    Range {
+        first: dispatch.range.start,
+        end: dispatch.range.end,
+        guard: dispatch.guard,
+        padding: 0,
+        arguments: dispatch.arguments.into(),
+    }
+}
+
+fn key(dispatch: &Dispatch) -> (usize, usize) {
+    crate::cpu::key(dispatch)
+}
+
+fn stride(gpu: &Gpu) -> u32 {
+    (size_of::<Range>() as u32).next_multiple_of(gpu.device.limits().min_uniform_buffer_offset_alignment.max(1))
+}
+
+/// All dispatch records in one uniform buffer.
+fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<(wgpu::Buffer, wgpu::BindGroup)> {
+    let stride = stride(gpu) as usize;
+    let mut bytes = vec![0; stride * ranges.len().max(1)];
+    for (slot, range) in bytes.chunks_mut(stride).zip(ranges) {
+        slot[..size_of::<Range>()].copy_from_slice(bytes_of(range));
+    }
+    need("max_buffer_size", bytes.len() as u64, gpu.device.limits().max_buffer_size)?;
+    let device = &gpu.device;
+    let (made, outcome) = scoped(device, || {
+        let label = Some("taut ranges");
+        let usage = wgpu::BufferUsages::UNIFORM;
+        let buffer =
+            device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label, contents: &bytes, usage });
+        let size = wgpu::BufferSize::new(size_of::<Range>() as u64);
+        let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer: &buffer, offset: 0, size });
+        let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label,
+            layout: gpu.range_layout(),
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource }],
+        });
+        (buffer, group)
+    });
+    ready(outcome)?;
+    Ok(made)
+}
+
+/// The outcome of a future that native wgpu has ready at once; a browser's verdict would come too late to be used here
+/// and shows in the next read-back instead.
+fn ready(outcome: impl Future<Output = Result<()>>) -> Result<()> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(outcome).poll(&mut context) {
+        std::task::Poll::Ready(outcome) => outcome,
+        std::task::Poll::Pending => Ok(()),
+    }
+}

@@ -1,0 +1,146 @@
+//! Which adapter a program runs on, and why.
+
+use super::Gpu;
+use crate::error::{Error, Result};
+
+/// Where to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backend {
+    /// A GPU where there is one that computes; otherwise the CPU. Software adapters (a CPU that imitates a GPU) are
+    /// slower than the CPU path and only taken when named.
+    #[default]
+    Auto,
+    /// A wgpu adapter, software ones too; an error where there is none.
+    Gpu,
+    /// The CPU path.
+    Cpu,
+}
+
+/// What was chosen.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The device, or `None` for the CPU path.
+    pub gpu: Option<Gpu>,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+impl Choice {
+    fn cpu(reason: impl Into<String>) -> Self {
+        Self { gpu: None, reason: reason.into() }
+    }
+}
+
+impl Backend {
+    /// Chooses an adapter and opens a device on it with [`Gpu::required_limits`] and no feature.
+    ///
+    /// `adapter` is a part of an adapter's name (or of `name (backend)`), in any case; without it the environment
+    /// variable `WGPU_ADAPTER_NAME` is asked. `WGPU_BACKEND` restricts the graphics APIs.
+    ///
+    /// # Errors
+    /// [`Error::NoAdapter`] if a named adapter, or any for [`Backend::Gpu`], does not exist; with [`Backend::Gpu`]
+    /// also [`Error::NoCompute`], [`Error::Limit`] and [`Error::Device`].
+    pub async fn choose(self, adapter: Option<&str>) -> Result<Choice> {
+        if self == Self::Cpu {
+            return Ok(Choice::cpu("the CPU was asked for"));
+        }
+        let named = adapter.map(str::to_owned).or_else(|| std::env::var("WGPU_ADAPTER_NAME").ok());
+        let adapters = adapters().await;
+        let found: Vec<wgpu::Adapter> = match &named {
+            Some(name) => adapters.into_iter().filter(|adapter| matches(adapter, name)).collect(),
+            None => adapters,
+        };
+        if found.is_empty() {
+            return match named {
+                Some(name) => Err(Error::NoAdapter { what: format!("whose name contains `{name}`") }),
+                None if self == Self::Gpu => Err(Error::NoAdapter { what: "at all".into() }),
+                None => Ok(Choice::cpu("there is no graphics adapter")),
+            };
+        }
+        // Hardware that computes first; the order of enumeration decides among equals.
+        let rank = |adapter: &&wgpu::Adapter| {
+            let software = adapter.get_info().device_type == wgpu::DeviceType::Cpu;
+            (Gpu::check(adapter).is_err(), software)
+        };
+        let Some(best) = found.iter().min_by_key(rank) else {
+            return Ok(Choice::cpu("there is no graphics adapter"));
+        };
+        let info = best.get_info();
+        let label = label(&info);
+        if let Err(error) = Gpu::check(best) {
+            return self.or_cpu(error, |error| format!("{label} cannot run it: {error}"));
+        }
+        if self == Self::Auto && named.is_none() && info.device_type == wgpu::DeviceType::Cpu {
+            return Ok(Choice::cpu(format!("the only adapter is software ({label}), which is slower than the CPU path")));
+        }
+        match open(best).await {
+            Ok(gpu) => {
+                let why = match named {
+                    Some(name) => format!("{label} has `{name}` in its name"),
+                    None => format!("{label} is the first adapter that computes"),
+                };
+                Ok(Choice { gpu: Some(gpu), reason: why })
+            }
+            Err(error) => self.or_cpu(error, |error| format!("{label} gave no device: {error}")),
+        }
+    }
+
+    /// The error for `Gpu`, the CPU with the reason for `Auto`.
+    fn or_cpu(self, error: Error, reason: impl FnOnce(&Error) -> String) -> Result<Choice> {
+        if self == Self::Gpu { Err(error) } else { Ok(Choice::cpu(reason(&error))) }
+    }
+}
+
+/// All adapters, in the order of enumeration; `WGPU_BACKEND` and the other variables of wgpu are honored.
+pub(super) async fn adapters() -> Vec<wgpu::Adapter> {
+    let descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+    let backends = descriptor.backends;
+    wgpu::Instance::new(descriptor).enumerate_adapters(backends).await
+}
+
+fn matches(adapter: &wgpu::Adapter, name: &str) -> bool {
+    label(&adapter.get_info()).to_lowercase().contains(&name.to_lowercase())
+}
+
+/// Name and graphics API: the same processor may appear under two.
+pub(super) fn label(info: &wgpu::AdapterInfo) -> String {
+    format!("{} ({:?})", info.name, info.backend)
+}
+
+/// Opens a device with the limits that are needed and no feature.
+pub(super) async fn open(adapter: &wgpu::Adapter) -> Result<Gpu> {
+    Gpu::check(adapter)?;
+    let (device, queue) = adapter
+        .request_device(&wgpu::DeviceDescriptor {
+            label: Some("taut"),
+            required_limits: Gpu::required_limits(),
+            ..Default::default()
+        })
+        .await
+        .map_err(|error| Error::Device { message: error.to_string() })?;
+    let mut gpu = Gpu::new(&device, &queue).await?;
+    gpu.info = Some(adapter.get_info());
+    Ok(gpu)
+}
+
+impl Gpu {
+    /// All adapters of this machine, in the order of enumeration.
+    pub async fn adapters() -> Vec<wgpu::Adapter> {
+        adapters().await
+    }
+
+    /// Opens a device on an adapter, with [`Gpu::required_limits`] and no feature.
+    ///
+    /// # Errors
+    /// As [`Gpu::check`], and [`Error::Device`] if the request fails.
+    pub async fn open(adapter: &wgpu::Adapter) -> Result<Self> {
+        open(adapter).await
+    }
+
+    /// Name and graphics API of an adapter, as `--adapter` compares it.
+    pub fn label(info: &wgpu::AdapterInfo) -> String {
+        label(info)
+    }
+}

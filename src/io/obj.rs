@@ -1,0 +1,109 @@
+//! Wavefront OBJ: a mesh as text.
+
+use super::atomic::AtomicFile;
+use crate::error::{Error, Result};
+use crate::mesh::Mesh;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes a mesh at the given positions in m; [`Mesh::positions`] for the rest shape.
+///
+/// Quads stay quads, lines without a face become `l` elements. Coordinates are the shortest decimal
+/// numbers that read back as the same `f32`.
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`] and [`Error::NotFinite`] for the positions, [`Error::Io`].
+pub fn write(path: impl AsRef<Path>, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
+    let (expected, found) = (mesh.vertex_count(), positions.len());
+    if expected != found {
+        return Err(Error::LengthMismatch { field: "positions", expected, found });
+    }
+    super::check_finite(positions)?;
+    let mut file = AtomicFile::create(path)?;
+    write_elements(&mut file, mesh, positions).map_err(|source| file.error(source))?;
+    file.finish()
+}
+
+fn write_elements(file: &mut impl Write, mesh: &Mesh, positions: &[[f32; 3]]) -> io::Result<()> {
+    for [x, y, z] in positions {
+        writeln!(file, "v {x} {y} {z}")?;
+    }
+    for face in mesh.faces() {
+        write_element(file, "f", face.vertices())?;
+    }
+    for line in mesh.lines() {
+        write_element(file, "l", line)?;
+    }
+    Ok(())
+}
+
+fn write_element(file: &mut impl Write, keyword: &str, vertices: &[u32]) -> io::Result<()> {
+    write!(file, "{keyword}")?;
+    for vertex in vertices {
+        // OBJ counts from 1. Vertex numbers are below 2³¹: `Mesh`.
+        write!(file, " {}", vertex + 1)?;
+    }
+    writeln!(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::MeshDescriptor;
+
+    /// The numbers after one keyword, line by line.
+    fn elements<T: std::str::FromStr>(text: &str, keyword: &str) -> Vec<Vec<T>> {
+        let words = text.lines().map(|line| line.split_once(' ').unwrap());
+        let numbers = |list: &str| list.split(' ').map(|word| word.parse().ok().unwrap()).collect();
+        words.filter(|words| words.0 == keyword).map(|words| numbers(words.1)).collect()
+    }
+
+    #[test]
+    fn round_trip_is_exact() {
+        let positions: [[f32; 3]; 7] = [
+            [0.1, -0.0, 1.0 / 3.0],
+            [1.0, f32::EPSILON, 16_777_217.0],
+            [1.0, 1e-30, 1.0],
+            [0.0, 3.0e-45, 1.0],
+            [2.0, 0.0, 0.0],
+            [3.0, 0.7, 0.0],
+            [4.0, 1e17, 0.0],
+        ];
+        let mesh = Mesh::new(MeshDescriptor {
+            positions: positions.to_vec(),
+            faces: vec![[0, 1, 2, 3].into(), [1, 4, 2].into()],
+            lines: vec![[6, 5], [4, 5], [0, 1]],
+            ..Default::default()
+        })
+        .unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mesh.obj");
+        write(&path, &mesh, mesh.positions()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+
+        let bits = |list: &[f32]| list.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        let read = elements::<f32>(&text, "v");
+        assert_eq!(read.len(), 7);
+        for (read, written) in read.iter().zip(&positions) {
+            assert_eq!(bits(read), bits(written));
+        }
+        assert_eq!(elements::<u32>(&text, "f"), [vec![1, 2, 3, 4], vec![2, 5, 3]]);
+        assert_eq!(elements::<u32>(&text, "l"), [[5, 6], [6, 7]]);
+        assert_eq!(text.lines().count(), 7 + 2 + 2);
+    }
+
+    #[test]
+    fn bad_positions_write_nothing() {
+        let scene = crate::scene::sheet(2).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mesh.obj");
+        let result = write(&path, &scene.mesh, &scene.start[1..]);
+        assert!(matches!(result, Err(Error::LengthMismatch { expected: 4, found: 3, .. })));
+        let mut diverged = scene.start.clone();
+        diverged[2][1] = f32::NAN;
+        let result = write(&path, &scene.mesh, &diverged);
+        assert!(matches!(result, Err(Error::NotFinite { field: "positions", index: 2 })));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,208 @@
+//! Lock-step comparison of CPU and GPU: after every single dispatch.
+//!
+//! Before each dispatch the CPU's fields are copied to the GPU, that one dispatch runs on both, and every field it may
+//! write is compared, so an error is named where it arises: kernel, place in the program, element, both values.
+//!
+//! **Bound.** Compilers reassociate and GPUs fuse, so bit equality is not asked for. Integers must be equal. A float
+//! may differ by 32·2⁻²⁴ of a scale: the largest magnitude of that lane in the field before or after, or the magnitude
+//! of what entered it where that may be larger ([`crate::fields::Spec::floor`]).
+
+use std::fmt;
+
+use crate::cpu;
+use crate::error::{Error, Result};
+use crate::fields::{Fields, Precision, Spec};
+use crate::gpu::Gpu;
+use crate::gpu::readback::Waiting;
+use crate::gpu::runner::Runner;
+use crate::program::{Dispatch, Item, Program};
+
+/// Relative bound on floats: 32 rounding errors.
+pub const BOUND: f32 = 32.0 / (1 << 24) as f32;
+
+/// Where two backends differ first.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Mismatch {
+    /// Kernel whose result differs.
+    pub kernel: &'static str,
+    /// How many dispatches ran before it.
+    pub dispatch: u64,
+    /// Field that differs.
+    pub field: &'static str,
+    /// Element of the field.
+    pub element: usize,
+    /// 32-bit word inside the element.
+    pub lane: usize,
+    /// Value on the CPU (the bits of an integer as a float where the field holds integers).
+    pub cpu: f32,
+    /// Value on the GPU.
+    pub gpu: f32,
+    /// Difference that would have been accepted.
+    pub bound: f32,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, dispatch, field, element, lane, cpu, gpu, bound } = self;
+        write!(
+            formatter,
+            "kernel `{kernel}` (dispatch {dispatch}): {field}[{element}].{lane} is {cpu:e} ({:#010x}) on the CPU and \
+             {gpu:e} ({:#010x}) on the GPU; {bound:e} would have been accepted",
+            cpu.to_bits(),
+            gpu.to_bits(),
+        )
+    }
+}
+
+/// What was compared.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Agreement {
+    /// Dispatches that ran on both.
+    pub dispatches: u64,
+    /// Words that were compared.
+    pub words: u64,
+    /// Largest difference, as a part of what would have been accepted.
+    pub worst: f32,
+    /// Kernels that were compared, in the order of their first dispatch.
+    pub kernels: Vec<&'static str>,
+}
+
+/// Runs a program on both backends, one dispatch at a time; `fields` is left as the CPU leaves it.
+///
+/// A user's own stage is tested by the same function: put it in [`crate::Settings::stages`] and hand over
+/// [`crate::Cloth::program`] and [`crate::Cloth::fields`] of a cloth on the CPU. Stops after `at_most` dispatches.
+///
+/// # Errors
+/// [`Error::Mismatch`] at the first difference; [`Error::Device`] and others as [`crate::Cloth::on_gpu`].
+#[cfg(not(target_arch = "wasm32"))]
+pub fn compare(gpu: &Gpu, program: &Program, fields: &mut Fields, at_most: u64) -> Result<Agreement> {
+    let runner = pollster::block_on(Runner::new(gpu, program, fields))?;
+    let cpu = cpu::Runner::new(program, fields)?;
+    let mut pair = Pair { cpu, gpu: runner, agreement: Agreement::default(), at_most };
+    pair.items(&program.items, fields)?;
+    Ok(pair.agreement)
+}
+
+struct Pair {
+    cpu: cpu::Runner,
+    gpu: Runner,
+    agreement: Agreement,
+    at_most: u64,
+}
+
+impl Pair {
+    fn items(&mut self, items: &[Item], fields: &mut Fields) -> Result<()> {
+        for item in items {
+            match item {
+                Item::Dispatch(dispatch) => {
+                    if self.agreement.dispatches < self.at_most {
+                        self.dispatch(dispatch, fields)?;
+                    }
+                }
+                Item::Repeat(repeat) => {
+                    for _ in 0..repeat.at_most {
+                        let runs = fields.get::<u32>("guards")?[repeat.guard as usize] != 0;
+                        if !runs || self.agreement.dispatches >= self.at_most {
+                            break;
+                        }
+                        self.items(&repeat.body, fields)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch, fields: &mut Fields) -> Result<()> {
+        let interface = self.cpu.interface(dispatch).cloned();
+        let Some(interface) = interface else { return Ok(()) };
+        let mut written = Vec::new();
+        for binding in &interface.bindings {
+            let name = dispatch.field(&binding.name);
+            self.gpu.write(fields, name)?;
+            if binding.writes {
+                written.push(fields.index(name)?);
+            }
+        }
+        let mut encoder = self.gpu.encoder();
+        self.gpu.encode_one(&mut encoder, dispatch)?;
+        self.gpu.gpu().queue().submit([encoder.finish()]);
+        let names: Vec<&str> = written.iter().map(|number| fields.specs()[*number].name).collect();
+        let bytes = pollster::block_on(self.gpu.read(&names, Waiting::Block))?;
+        let before = fields.clone();
+        self.cpu.dispatch(dispatch, fields)?;
+        let mut words: &[u32] = &bytemuck::pod_collect_to_vec(&bytes);
+        for number in written {
+            let buffer = self.gpu.buffer(number)?.size() as usize / 4;
+            let (field, rest) = words.split_at(buffer);
+            words = rest;
+            self.field(dispatch, &before, fields, number, field)?;
+        }
+        self.agreement.dispatches += 1;
+        if !self.agreement.kernels.contains(&dispatch.kernel.name) {
+            self.agreement.kernels.push(dispatch.kernel.name);
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        dispatch: &Dispatch,
+        before: &Fields,
+        after: &Fields,
+        number: usize,
+        gpu: &[u32],
+    ) -> Result<()> {
+        let spec = after.specs()[number];
+        let lanes = spec.stride / 4;
+        let (old, cpu) = (before.words(number), after.words(number));
+        let floor = (spec.floor)(before).max((spec.floor)(after));
+        let scales: Vec<f32> = (0..lanes).map(|lane| largest(old, lane, lanes).max(largest(cpu, lane, lanes))).collect();
+        for (index, (cpu, gpu)) in cpu.iter().zip(gpu).enumerate() {
+            let bound = match spec.precision {
+                Precision::Exact => 0.0,
+                Precision::Rounded => BOUND * scales[index % lanes].max(floor),
+            };
+            let excess = excess(&spec, *cpu, *gpu, bound);
+            self.agreement.worst = self.agreement.worst.max(excess.min(1.0));
+            self.agreement.words += 1;
+            if excess > 1.0 {
+                return Err(Error::Mismatch(Box::new(Mismatch {
+                    kernel: dispatch.kernel.name,
+                    dispatch: self.agreement.dispatches,
+                    field: spec.name,
+                    element: index / lanes,
+                    lane: index % lanes,
+                    cpu: f32::from_bits(*cpu),
+                    gpu: f32::from_bits(*gpu),
+                    bound,
+                })));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Difference as a part of the bound; infinite where it cannot be accepted.
+fn excess(spec: &Spec, cpu: u32, gpu: u32, bound: f32) -> f32 {
+    if cpu == gpu {
+        return 0.0;
+    }
+    if spec.precision == Precision::Exact {
+        return f32::INFINITY;
+    }
+    let difference = (f32::from_bits(cpu) - f32::from_bits(gpu)).abs();
+    // 0 and −0 differ in bits only.
+    if difference == 0.0 {
+        return 0.0;
+    }
+    let part = difference / bound;
+    if part.is_nan() { f32::INFINITY } else { part }
+}
+
+/// Largest magnitude of one lane.
+fn largest(words: &[u32], lane: usize, lanes: usize) -> f32 {
+    words.iter().skip(lane).step_by(lanes).map(|word| f32::from_bits(*word).abs()).fold(0.0, f32::max)
+}

@@ -1,0 +1,186 @@
+//! Structures that kernels read: one Rust definition each, laid out as WGSL lays out the twin of the same name in
+//! `shaders/prelude.wgsl`.
+//!
+//! `repr(C)` offsets are equated with encase's WGSL offsets when this file compiles, and with naga's offsets of the
+//! shader text in the shader test, so none of the three can drift.
+
+use std::mem::offset_of;
+
+use bytemuck::{Pod, Zeroable};
+use encase::ShaderType;
+use glam::{UVec2, UVec4, Vec3, Vec4};
+
+/// Invocations in a workgroup, and terms in one leaf of a reduction; `GROUP` in the prelude.
+pub const GROUP: usize = 64;
+
+/// Words of the guard field, hence the number of loops one program may hold.
+pub const GUARDS: usize = 64;
+
+/// Slots of the `sums` field; the constants of the same names in the prelude.
+pub mod sums {
+    /// x: largest strain.
+    pub const STRAIN: u32 = 0;
+    /// x: p·Ap.
+    pub const CURVATURE: u32 = 1;
+    /// x: r·z, y: r·r.
+    pub const RESIDUAL: u32 = 2;
+    /// x: r·z of the iteration before, y: r·r at the start of the solve.
+    pub const PREVIOUS: u32 = 3;
+    /// Number of slots.
+    pub const COUNT: usize = 4;
+}
+
+/// A type that can be an element of a field: its WGSL name and the offsets of its members.
+pub trait Element: Pod {
+    /// Name of the type in WGSL.
+    const NAME: &'static str;
+    /// Member names and byte offsets, empty for types built into WGSL.
+    const MEMBERS: &'static [(&'static str, usize)] = &[];
+}
+
+impl Element for f32 {
+    const NAME: &'static str = "f32";
+}
+impl Element for u32 {
+    const NAME: &'static str = "u32";
+}
+impl Element for [f32; 2] {
+    const NAME: &'static str = "vec2<f32>";
+}
+impl Element for [f32; 4] {
+    const NAME: &'static str = "vec4<f32>";
+}
+impl Element for [u32; 4] {
+    const NAME: &'static str = "vec4<u32>";
+}
+
+/// Declares the members of a structure once more by name only, and checks that Rust and WGSL agree on the offsets.
+macro_rules! element {
+    ($type:ident { $($index:literal: $member:ident),+ $(,)? }) => {
+        impl Element for $type {
+            const NAME: &'static str = stringify!($type);
+            const MEMBERS: &'static [(&'static str, usize)] =
+                &[$((stringify!($member), offset_of!($type, $member))),+];
+        }
+        const _: () = {
+            $(assert!(
+                offset_of!($type, $member) as u64 == <$type as ShaderType>::METADATA.offset($index),
+                concat!(stringify!($type), ".", stringify!($member), " is elsewhere in WGSL"),
+            );)+
+            assert!(size_of::<$type>() as u64 == <$type as ShaderType>::METADATA.min_size().get());
+        };
+    };
+}
+
+/// A vertex as renderers and kernels see it, 16 bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct Vertex {
+    /// Position \[m\].
+    pub(crate) position: Vec3,
+    /// Inverse mass \[1/kg\]; 0 for a pinned vertex.
+    pub(crate) inverse_mass: f32,
+}
+element!(Vertex { 0: position, 1: inverse_mass });
+
+/// An edge or a spring between two vertices.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct Link {
+    /// Smaller vertex index.
+    pub tail: u32,
+    /// Larger vertex index.
+    pub head: u32,
+    /// Rest length \[m\].
+    pub rest: f32,
+    /// Stiffness of a spring \[N/m\]; 0 for an inextensible edge.
+    pub stiffness: f32,
+}
+element!(Link { 0: tail, 1: head, 2: rest, 3: stiffness });
+
+/// What one dispatch works on; the `range` uniform of the prelude.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable, ShaderType)]
+pub struct Range {
+    /// First element.
+    pub(crate) first: u32,
+    /// One past the last element.
+    pub(crate) end: u32,
+    /// Guard word of the loop this dispatch belongs to.
+    pub(crate) guard: u32,
+    pub(crate) padding: u32,
+    /// Free arguments of the kernel.
+    pub(crate) arguments: UVec4,
+}
+element!(Range { 0: first, 1: end, 2: guard, 3: padding, 4: arguments });
+
+/// What the caller says about a frame; uploaded once per frame.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct Frame {
+    /// Acceleration of gravity \[m/s²\].
+    pub(crate) gravity: Vec3,
+    /// Length of the frame \[s\].
+    pub(crate) dt: f32,
+    /// Largest strain the device accepts; slightly under the limit the user named.
+    pub(crate) strain_limit: f32,
+    /// Lower end of the stretch band σ_min.
+    pub(crate) stretch_min: f32,
+    /// Upper end of the stretch band σ_max.
+    pub(crate) stretch_max: f32,
+    /// Rate of velocity damping by still air \[1/s\].
+    pub(crate) drag: f32,
+    /// Values of the solver that may be slid live; each solver's file says what they mean.
+    pub(crate) live: Vec4,
+    /// Unit quaternion that the cloth is turned by at the start of the frame.
+    pub(crate) rotation: Vec4,
+    /// What the cloth is then moved by \[m\].
+    pub(crate) translation: Vec3,
+    /// 1 if the cloth is turned and moved.
+    pub(crate) relocated: u32,
+    /// Substeps of this frame.
+    pub(crate) substeps: u32,
+    /// 1 if `commands` holds anything for this frame.
+    pub(crate) commanded: u32,
+    pub(crate) padding: UVec2,
+}
+element!(Frame {
+    0: gravity, 1: dt, 2: strain_limit, 3: stretch_min, 4: stretch_max, 5: drag, 6: live, 7: rotation, 8: translation,
+    9: relocated, 10: substeps, 11: commanded, 12: padding,
+});
+
+/// Time inside a frame, kept by the device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct Clock {
+    /// Length of a substep \[s\].
+    pub(crate) h: f32,
+    /// Number of the current substep, counted from 1.
+    pub(crate) substep: u32,
+    /// Substeps of this frame.
+    pub(crate) substeps: u32,
+    pub(crate) padding: u32,
+}
+element!(Clock { 0: h, 1: substep, 2: substeps, 3: padding });
+
+/// What the device measured in a frame.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct Meters {
+    /// Largest strain after the last measured iteration.
+    pub(crate) strain: f32,
+    /// Largest strain at the end of any substep of the frame.
+    pub(crate) worst_strain: f32,
+    /// Iterations of the solver (sweeps or outer projections), summed over the substeps.
+    pub(crate) iterations: u32,
+    /// Iterations of the linear solve, summed over the substeps.
+    pub(crate) inner_iterations: u32,
+    /// Substeps that were committed.
+    pub(crate) substeps: u32,
+    /// Substeps that ended over the limit.
+    pub(crate) missed: u32,
+    pub(crate) padding: UVec2,
+}
+element!(Meters {
+    0: strain, 1: worst_strain, 2: iterations, 3: inner_iterations, 4: substeps, 5: missed, 6: padding,
+});

@@ -1,0 +1,305 @@
+//! The recording: what a step does, in order, for both backends.
+//!
+//! A [`Program`] is a list of dispatches and bounded loops. [`crate::cpu`] runs it by calling the kernels' Rust bodies,
+//! the GPU runner by dispatching their WGSL entry points. Recording is a pure function of settings and mesh; what
+//! varies from frame to frame is buffer contents.
+//!
+//! **Loops.** A [`Repeat`] owns a word of the `guards` field. The recording copies the word of the enclosing loop into
+//! it on entry, the body's deciding kernel clears it, and every dispatch of the body does nothing while it is 0. So a
+//! GPU can be given the loop unrolled to its budget without reading anything back, and an inner loop of a finished
+//! outer loop stays off.
+
+use std::fmt;
+use std::ops;
+
+use crate::cpu::Run;
+use crate::error::{Error, Result};
+use crate::fields::{Domain, Sizes};
+use crate::params::GUARDS;
+
+/// The Rust twin of a WGSL entry point.
+pub type Body = fn(&mut Run<'_>) -> Result<()>;
+
+/// What the invocations of a kernel write, which decides how it may be split and how it is tested for races.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shape {
+    /// One invocation per element, which writes its own element only.
+    Element,
+    /// As `Element`, and the group's entry of a [`Domain::Groups`] field.
+    Reduction,
+    /// One invocation per element, which writes elements of others; disjoint by construction.
+    Scatter,
+    /// One workgroup over the whole range.
+    Group,
+}
+
+/// One kernel: a WGSL entry point and its Rust body.
+pub struct Kernel {
+    /// Name of the entry point, of the Rust body, of the pipeline.
+    pub name: &'static str,
+    /// Text of the WGSL file; the prelude is appended.
+    pub wgsl: &'static str,
+    /// The Rust twin.
+    pub body: Body,
+    /// What its invocations write.
+    pub shape: Shape,
+    /// WGSL names that stand for a field of another name.
+    pub aliases: &'static [(&'static str, &'static str)],
+}
+
+impl Kernel {
+    /// A kernel whose invocations write their own element only.
+    pub const fn new(name: &'static str, wgsl: &'static str, body: Body) -> Self {
+        Self { name, wgsl, body, shape: Shape::Element, aliases: &[] }
+    }
+
+    /// With another shape.
+    #[must_use]
+    pub const fn shape(mut self, shape: Shape) -> Self {
+        self.shape = shape;
+        self
+    }
+
+    /// With WGSL names that stand for fields of other names.
+    #[must_use]
+    pub const fn aliases(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Kernel").field("name", &self.name).field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Debug)]
+pub struct Dispatch {
+    /// What is launched.
+    pub kernel: &'static Kernel,
+    /// Field names of this use, each standing for another field; on top of the kernel's aliases.
+    pub renames: &'static [(&'static str, &'static str)],
+    /// Elements.
+    pub range: ops::Range<u32>,
+    /// Guard word of the loop it belongs to.
+    pub guard: u32,
+    /// Free arguments.
+    pub arguments: [u32; 4],
+}
+
+impl Dispatch {
+    /// Field that a WGSL name stands for in this use.
+    pub fn field<'a>(&self, name: &'a str) -> &'a str {
+        let find = |pairs: &'static [(&'static str, &'static str)], name: &'a str| {
+            pairs.iter().find(|(from, _)| *from == name).map_or(name, |(_, to)| *to)
+        };
+        find(self.kernel.aliases, find(self.renames, name))
+    }
+}
+
+/// A bounded loop.
+#[derive(Clone, Debug)]
+pub struct Repeat {
+    /// Iterations at most.
+    pub at_most: u32,
+    /// Whether a budget of dispatches may lower `at_most`; substeps are not negotiable.
+    pub negotiable: bool,
+    /// Guard word that the body clears when it is done.
+    pub guard: u32,
+    /// What one iteration does.
+    pub body: Vec<Item>,
+}
+
+/// A line of the recording.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Item {
+    /// Launch a kernel.
+    Dispatch(Dispatch),
+    /// Repeat a list.
+    Repeat(Repeat),
+}
+
+/// A recorded frame.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The list.
+    pub items: Vec<Item>,
+}
+
+impl Program {
+    /// Number of dispatches with every loop unrolled to its bound.
+    pub fn dispatch_count(&self) -> u64 {
+        count(&self.items)
+    }
+
+    /// Every dispatch once, loops not unrolled.
+    pub fn dispatches(&self) -> Vec<&Dispatch> {
+        let mut list = Vec::new();
+        collect(&self.items, &mut list);
+        list
+    }
+
+    /// Lowers the bounds of the loops until at most `budget` dispatches are left: the largest negotiable bound is
+    /// halved, the outermost of equals first, again and again. Returns the number of dispatches left, which is over
+    /// the budget if one iteration of everything does not fit.
+    pub fn fit(&mut self, budget: u64) -> u64 {
+        loop {
+            let left = self.dispatch_count();
+            let mut most = 1;
+            largest(&self.items, &mut most);
+            if left <= budget || most == 1 {
+                return left;
+            }
+            halve(&mut self.items, most);
+        }
+    }
+}
+
+fn count(items: &[Item]) -> u64 {
+    items.iter().fold(0u64, |sum, item| {
+        sum.saturating_add(match item {
+            Item::Dispatch(_) => 1,
+            Item::Repeat(repeat) => count(&repeat.body).saturating_mul(u64::from(repeat.at_most)),
+        })
+    })
+}
+
+fn collect<'a>(items: &'a [Item], list: &mut Vec<&'a Dispatch>) {
+    for item in items {
+        match item {
+            Item::Dispatch(dispatch) => list.push(dispatch),
+            Item::Repeat(repeat) => collect(&repeat.body, list),
+        }
+    }
+}
+
+fn largest(items: &[Item], most: &mut u32) {
+    for item in items {
+        if let Item::Repeat(repeat) = item {
+            if repeat.negotiable {
+                *most = repeat.at_most.max(*most);
+            }
+            largest(&repeat.body, most);
+        }
+    }
+}
+
+/// Halves the first negotiable bound that equals `most`; reports whether there was one.
+fn halve(items: &mut [Item], most: u32) -> bool {
+    for item in items {
+        if let Item::Repeat(repeat) = item {
+            if repeat.negotiable && repeat.at_most == most {
+                repeat.at_most = most / 2;
+                return true;
+            }
+            if halve(&mut repeat.body, most) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Writes a [`Program`].
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    sizes: &'a Sizes,
+    colors: &'a [ops::Range<u32>],
+    frame: u64,
+    items: Vec<Item>,
+    guard: u32,
+    guard_count: u32,
+}
+
+impl<'a> Recorder<'a> {
+    /// An empty recording for a mesh of these sizes and edge colors, for frame number `frame`.
+    pub fn new(sizes: &'a Sizes, colors: &'a [ops::Range<u32>], frame: u64) -> Self {
+        Self { sizes, colors, frame, items: Vec::new(), guard: 0, guard_count: 1 }
+    }
+
+    /// Number of elements of every domain.
+    pub fn sizes(&self) -> &'a Sizes {
+        self.sizes
+    }
+
+    /// Ranges of `colored_edges`, one per color.
+    pub fn colors(&self) -> &'a [ops::Range<u32>] {
+        self.colors
+    }
+
+    /// Number of the frame that is recorded, for orders that vary with it.
+    pub fn frame(&self) -> u64 {
+        self.frame
+    }
+
+    /// Guard word of the loop that is being recorded.
+    pub fn guard(&self) -> u32 {
+        self.guard
+    }
+
+    /// Launches a kernel on all elements of a domain.
+    pub fn dispatch(&mut self, kernel: &'static Kernel, domain: Domain) {
+        self.dispatch_range(kernel, 0..self.sizes.of(domain) as u32, [0; 4]);
+    }
+
+    /// Launches a kernel on a range, with arguments. An empty range launches nothing unless the kernel is one group.
+    pub fn dispatch_range(&mut self, kernel: &'static Kernel, range: ops::Range<u32>, arguments: [u32; 4]) {
+        if range.is_empty() && kernel.shape != Shape::Group {
+            return;
+        }
+        let guard = self.guard;
+        self.items.push(Item::Dispatch(Dispatch { kernel, renames: &[], range, guard, arguments }));
+    }
+
+    /// Launches a kernel with some of its fields standing for others.
+    pub fn dispatch_renamed(
+        &mut self,
+        kernel: &'static Kernel,
+        domain: Domain,
+        renames: &'static [(&'static str, &'static str)],
+    ) {
+        self.dispatch(kernel, domain);
+        if let Some(Item::Dispatch(dispatch)) = self.items.last_mut()
+            && std::ptr::eq(dispatch.kernel, kernel)
+        {
+            dispatch.renames = renames;
+        }
+    }
+
+    /// Records a loop whose bound may be lowered to fit a budget of dispatches.
+    pub fn repeat(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) {
+        self.repeat_with(at_most, true, body);
+    }
+
+    /// Records a loop whose bound is part of the result (substeps).
+    pub fn repeat_always(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) {
+        self.repeat_with(at_most, false, body);
+    }
+
+    fn repeat_with(&mut self, at_most: u32, negotiable: bool, body: impl FnOnce(&mut Self)) {
+        let guard = self.guard_count;
+        self.guard_count += 1;
+        self.dispatch_range(&crate::stage::control::OPEN_LOOP, 0..1, [guard, self.guard, 0, 0]);
+        let outer = std::mem::take(&mut self.items);
+        let parent = std::mem::replace(&mut self.guard, guard);
+        body(self);
+        self.guard = parent;
+        let body = std::mem::replace(&mut self.items, outer);
+        self.items.push(Item::Repeat(Repeat { at_most, negotiable, guard, body }));
+    }
+
+    /// The finished program.
+    ///
+    /// # Errors
+    /// [`Error::TooManyLoops`] if there are more loops than guard words.
+    pub fn finish(self) -> Result<Program> {
+        if self.guard_count as usize > GUARDS {
+            return Err(Error::TooManyLoops { loops: self.guard_count as usize - 1, most: GUARDS - 1 });
+        }
+        Ok(Program { items: self.items })
+    }
+}

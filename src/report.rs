@@ -1,0 +1,126 @@
+//! What was reached. The engine never promises what it did not reach: `converged` is true only where the strain that
+//! the host recomputed in f64 is within the limit.
+
+use crate::mesh::Mesh;
+use crate::params::{Meters, Vertex};
+use crate::topology::Topology;
+
+/// Strain of all edges, recomputed in f64 from f32 positions and the stored f32 rest lengths.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Strain {
+    /// Largest strain of an edge that can move.
+    pub max: f64,
+    /// 99th percentile of those strains.
+    pub p99: f64,
+    /// Edges with both ends pinned whose strain is over the limit: no solver can help them.
+    pub infeasible: usize,
+    /// Largest strain of each connected piece, in the order of their smallest vertices.
+    pub per_component: Vec<f64>,
+}
+
+impl Strain {
+    /// Measures positions against a mesh, a stretch band [σ_min, σ_max] and a limit.
+    pub fn measure(mesh: &Mesh, topology: &Topology, band: [f32; 2], limit: f32, positions: &[[f32; 3]]) -> Self {
+        let mut pinned = vec![false; mesh.vertex_count()];
+        for pin in mesh.pins() {
+            pinned[*pin as usize] = true;
+        }
+        let [low, high] = band.map(f64::from);
+        let mut strains = Vec::with_capacity(mesh.edge_count());
+        let mut infeasible = 0;
+        let mut per_component = vec![0.0f64; topology.component_count];
+        for edge in mesh.edges() {
+            let (tail, head) = (edge.tail as usize, edge.head as usize);
+            let (Some(a), Some(b)) = (positions.get(tail), positions.get(head)) else { continue };
+            let squared: f64 = a.iter().zip(b).map(|(a, b)| (f64::from(*b) - f64::from(*a)).powi(2)).sum();
+            let stretch = squared.sqrt() / f64::from(edge.rest);
+            // NaN must not look like a small strain.
+            let strain = (stretch - stretch.clamp(low, high)).abs();
+            let strain = if strain.is_nan() { f64::INFINITY } else { strain };
+            if pinned[tail] && pinned[head] {
+                infeasible += usize::from(strain > f64::from(limit));
+                continue;
+            }
+            strains.push(strain);
+            let most = &mut per_component[topology.component_of[tail] as usize];
+            *most = most.max(strain);
+        }
+        let max = strains.iter().fold(0.0f64, |most, strain| most.max(*strain));
+        Self { max, p99: percentile(&mut strains, 0.99), infeasible, per_component }
+    }
+}
+
+/// The smallest value that `part` of the values do not exceed; 0 for none.
+fn percentile(values: &mut [f64], part: f64) -> f64 {
+    let rank = (values.len() as f64 * part).ceil() as usize;
+    if rank == 0 {
+        return 0.0;
+    }
+    *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1
+}
+
+/// What a frame reached.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Largest strain the device measured after the last substep (f32).
+    pub device_strain: f32,
+    /// Largest strain the device measured at the end of any substep of the frame.
+    pub worst_substep_strain: f32,
+    /// Strain recomputed on the host, where positions were read back.
+    pub strain: Option<Strain>,
+    /// Whether the host's strain is within the limit; `None` without read-back.
+    pub converged: Option<bool>,
+    /// Iterations of the solver in this frame (sweeps or projections).
+    pub iterations: u32,
+    /// Iterations of linear solves in this frame.
+    pub inner_iterations: u32,
+    /// Substeps that were committed.
+    pub substeps: u32,
+    /// Substeps that ended over the limit.
+    pub missed_substeps: u32,
+    /// Dispatches of this frame: those that ran on the CPU, those that were submitted or recorded on the GPU.
+    pub dispatches: u64,
+    /// Whether a substep produced a value that is not finite. Its result was thrown away, and the rest of the frame
+    /// with it: the cloth is as it was at the end of the last good substep.
+    pub rejected: bool,
+}
+
+impl Report {
+    pub(crate) fn new(meters: &Meters, faults: u32, dispatches: u64) -> Self {
+        Self {
+            device_strain: meters.strain,
+            worst_substep_strain: meters.worst_strain,
+            strain: None,
+            converged: None,
+            iterations: meters.iterations,
+            inner_iterations: meters.inner_iterations,
+            substeps: meters.substeps,
+            missed_substeps: meters.missed,
+            dispatches,
+            rejected: faults != 0,
+        }
+    }
+
+    pub(crate) fn with_strain(mut self, strain: Strain, limit: f32) -> Self {
+        let held = strain.max <= f64::from(limit) && strain.infeasible == 0;
+        self.converged = Some(held && !self.rejected);
+        self.strain = Some(strain);
+        self
+    }
+}
+
+/// Positions and the report that goes with them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Positions \[m\].
+    pub positions: Vec<[f32; 3]>,
+    /// What was reached, with the strain of these positions.
+    pub report: Report,
+}
+
+pub(crate) fn positions(vertices: &[Vertex]) -> Vec<[f32; 3]> {
+    vertices.iter().map(|vertex| vertex.position.to_array()).collect()
+}

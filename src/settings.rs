@@ -1,0 +1,103 @@
+//! How a cloth is simulated: plain values in SI units.
+
+use crate::error::{Error, Result};
+use crate::mesh::Mesh;
+use crate::solver::{Method, within};
+use crate::stage::Stage;
+use crate::substeps::Substeps;
+
+/// How a cloth is simulated. Changing `method`, `stages` or a count records the step anew; everything else may be
+/// slid from frame to frame at no cost.
+#[derive(Debug)]
+pub struct Settings {
+    /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %).
+    pub strain_limit: f32,
+    /// Lower end of the stretch band σ_min: edges shorter than this part of their rest length are lengthened.
+    pub stretch_min: f32,
+    /// Upper end of the stretch band σ_max. Strain is the distance from the band; 1 and 1 by default.
+    pub stretch_max: f32,
+    /// Acceleration of gravity \[m/s²\].
+    pub gravity: [f32; 3],
+    /// Rate of velocity damping by still air \[1/s\].
+    pub drag: f32,
+    /// Substeps per frame.
+    pub substeps: Substeps,
+    /// The solver.
+    pub method: Method,
+    /// Stages of the user's own, run before the prediction.
+    pub stages: Vec<Box<dyn Stage>>,
+    /// Dispatches in one submission at most, where this crate submits: long submissions block a desktop, and some
+    /// systems kill them.
+    pub dispatches_per_submission: u32,
+    /// Dispatches that [`crate::Cloth::encode_step`] may record at most.
+    pub dispatch_budget: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            strain_limit: 0.01,
+            stretch_min: 1.0,
+            stretch_max: 1.0,
+            gravity: [0.0, -9.81, 0.0],
+            drag: 0.0,
+            substeps: Substeps::Auto,
+            method: Method::default(),
+            stages: Vec::new(),
+            dispatches_per_submission: 2000,
+            dispatch_budget: 16_000,
+        }
+    }
+}
+
+/// Largest change of strain that f32 arithmetic may hide between device and host.
+const STRAIN_MARGIN: f32 = 5e-7;
+/// No limit below this is accepted at any size.
+const LEAST_LIMIT: f32 = 2e-6;
+
+impl Settings {
+    /// Checks every value against a mesh and its start positions.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] naming the setting, [`Error::StrainLimit`] if f32 positions cannot hold the limit.
+    pub fn validate(&self, mesh: &Mesh, start: &[[f32; 3]]) -> Result<()> {
+        let finite = |value: f32| value.is_finite();
+        within("strain_limit", self.strain_limit.into(), finite(self.strain_limit), "a number")?;
+        let least = least_limit(mesh, start);
+        if self.strain_limit < least {
+            return Err(Error::StrainLimit { limit: self.strain_limit, least });
+        }
+        let (low, high) = (self.stretch_min, self.stretch_max);
+        within("stretch_min", low.into(), (0.0..=1.0).contains(&low), "in [0, 1]")?;
+        within("stretch_max", high.into(), (1.0..=1e6).contains(&high), "in [1, 1e6]")?;
+        for (index, g) in self.gravity.into_iter().enumerate() {
+            if !(g.abs() <= 1e6) {
+                let expected = "finite and at most 1e6 m/s²";
+                return Err(Error::OutOfRange { field: "gravity", index: Some(index), value: g.into(), expected });
+            }
+        }
+        within("drag", self.drag.into(), (0.0..=1e6).contains(&self.drag), "in [0, 1e6] 1/s")?;
+        let each = self.dispatches_per_submission;
+        within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
+        self.substeps.validate()?;
+        self.method.solver().validate()
+    }
+
+    /// The strain at which the device stops: under the limit by what rounding to f32 positions may add.
+    pub(crate) fn device_limit(&self, mesh: &Mesh, start: &[[f32; 3]]) -> f32 {
+        let margin = STRAIN_MARGIN + 2.0 * resolution(mesh, start);
+        self.strain_limit - margin.min(0.5 * self.strain_limit)
+    }
+}
+
+/// Rounding step of the largest coordinate over the shortest edge.
+fn resolution(mesh: &Mesh, start: &[[f32; 3]]) -> f32 {
+    let largest = start.iter().flatten().fold(0.0f32, |most, x| most.max(x.abs()));
+    let shortest = mesh.edges().iter().fold(f32::INFINITY, |least, edge| least.min(edge.rest));
+    (largest.next_up() - largest) / shortest
+}
+
+/// The smallest strain limit that positions of this size can hold.
+fn least_limit(mesh: &Mesh, start: &[[f32; 3]]) -> f32 {
+    LEAST_LIMIT.max(4.0 * resolution(mesh, start))
+}

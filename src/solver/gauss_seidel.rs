@@ -1,0 +1,144 @@
+//! Graph-colored Gauss-Seidel edge projection: position-based dynamics, or strain limiting with a wider band.
+//!
+//! An edge (a, b) of length |d| that should have length L moves its ends along d (F7; lecture on strain limiting,
+//! slides P5–P9, P15–P16):
+//!
+//! c = (|d| − L)/(w_a + w_b), x_a += w_a c d/|d|, x_b −= w_b c d/|d|.
+//!
+//! L is the end of the band [σ_min l, σ_max l] nearest to |d|. With the default band of width 0 every edge goes to its
+//! rest length, which is PBD; with a wider band edges inside it are bitwise untouched (strain limiting). Edges of one
+//! color share no vertex, so a color is one dispatch and the result is that of a serial sweep in that order.
+//!
+//! | symbol | name | unit |
+//! |---|---|---|
+//! | d = x_b − x_a | `d` | m |
+//! | \|d\| | `extent` | m |
+//! | l, L | `rest`, `wanted` | m |
+//! | c d/\|d\| | `pull` | kg·m |
+//!
+//! Cost per sweep: every vertex is read and written once per color, four colors on a grid. Sweeps to remove strain that
+//! is coherent over n edges: about n². Prefer it with many small substeps.
+
+use std::ops::Range;
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::params::{Clock, Frame, Link, Vertex};
+use crate::program::{Kernel, Recorder, Shape};
+use crate::solver::{Solver, apply_inverse_mass, banded_length, within};
+use crate::stage::{padded, strain, xyz};
+
+const WGSL: &str = include_str!("../../shaders/gauss_seidel.wgsl");
+
+/// Projects one edge.
+pub static PROJECT_EDGE: Kernel = Kernel::new("project_edge", WGSL, project_edge_body).shape(Shape::Scatter);
+
+/// Sweeps of a seeded order before it repeats within one substep.
+const PERIOD: u32 = 8;
+
+/// Parameters of the sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GaussSeidel {
+    /// Sweeps per substep at most.
+    pub sweeps: u32,
+    /// Sweeps between two measurements of the strain; at least one is always done.
+    pub sweeps_per_check: u32,
+    /// Permutes the order of the colors from sweep to sweep, which spreads the bias of a fixed order. The same seed
+    /// gives the same orders.
+    pub seed: Option<u64>,
+}
+
+impl Default for GaussSeidel {
+    fn default() -> Self {
+        Self { sweeps: 2000, sweeps_per_check: 2, seed: None }
+    }
+}
+
+impl Solver for GaussSeidel {
+    fn name(&self) -> &'static str {
+        "gauss-seidel"
+    }
+
+    fn validate(&self) -> Result<()> {
+        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
+        within("sweeps_per_check", self.sweeps_per_check.into(), self.sweeps_per_check > 0, "at least 1")
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let per_check = self.sweeps_per_check.min(self.sweeps);
+        let checks = self.sweeps.div_ceil(per_check);
+        let period = if self.seed.is_some() { PERIOD.min(checks) } else { 1 };
+        let frame = recorder.frame();
+        recorder.repeat(checks.div_ceil(period), |recorder| {
+            for check in 0..period {
+                for sweep in 0..per_check {
+                    let number = u64::from(check * per_check + sweep);
+                    for color in self.order(recorder.colors(), frame, number) {
+                        recorder.dispatch_range(&PROJECT_EDGE, color, [0; 4]);
+                    }
+                }
+                strain::record(recorder, per_check);
+            }
+        });
+    }
+
+    fn varies(&self) -> bool {
+        self.seed.is_some()
+    }
+}
+
+impl GaussSeidel {
+    /// Colors in the order of one sweep.
+    fn order(&self, colors: &[Range<u32>], frame: u64, sweep: u64) -> Vec<Range<u32>> {
+        let mut order = colors.to_vec();
+        if let Some(seed) = self.seed {
+            let mut state = mix(mix(seed) ^ mix(frame) ^ sweep);
+            for last in (1..order.len()).rev() {
+                state = mix(state);
+                order.swap(last, (state % (last as u64 + 1)) as usize);
+            }
+        }
+        order
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the next state and its scrambled value in one.
+fn mix(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
+    let edges = run.read::<Link>("edges")?;
+    let colored_edges = run.read::<u32>("colored_edges")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    for index in run.range() {
+        let edge = edges[colored_edges[index] as usize];
+        let (tail, head) = (edge.tail as usize, edge.head as usize);
+        let (a, b) = (vertices[tail], vertices[head]);
+        let w = a.inverse_mass + b.inverse_mass;
+        let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
+        let extent = d.length();
+        let wanted = banded_length(frame, extent, edge.rest);
+        if w == 0.0 || extent < 1e-6 * edge.rest || extent == wanted {
+            continue;
+        }
+        let pull = ((extent - wanted) / (w * extent)) * d;
+        displacements[tail] = padded(xyz(displacements[tail]) + apply_inverse_mass(a.inverse_mass, pull));
+        displacements[head] = padded(xyz(displacements[head]) - apply_inverse_mass(b.inverse_mass, pull));
+        let force = pull / (clock.h * frame.dt);
+        if a.inverse_mass == 0.0 {
+            reactions[tail] = padded(xyz(reactions[tail]) + force);
+        }
+        if b.inverse_mass == 0.0 {
+            reactions[head] = padded(xyz(reactions[head]) - force);
+        }
+    }
+    Ok(())
+}

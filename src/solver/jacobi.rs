@@ -1,0 +1,136 @@
+//! Jacobi edge projection: every edge proposes a pull, every vertex takes a blend of the proposals at it.
+//!
+//! x_i += ω Σ_e Δx_e,i / (n_i + α) (F8; lecture, slide P10, with the mass weights that the slide leaves out), n_i the
+//! number of edges at i that can move anything, in range or not. 0 < ω ≤ 1: larger values over-correct.
+//!
+//! | symbol | name | unit |
+//! |---|---|---|
+//! | ω | `relaxation` | 1 |
+//! | α | `blend` | 1 |
+//! | Δx_e,i = w_i × pull | `corrections` holds the pull on the tail | kg·m |
+//!
+//! Vertices of unequal n_i at one edge take unequal shares, so momentum is not conserved exactly (an erratum of the
+//! seed says so); a pin bears what its neighbors took. Cost per sweep: edges once, vertices once, two dispatches, no
+//! atomics. Sweeps: several times those of Gauss-Seidel.
+
+use glam::Vec3;
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::params::{Clock, Frame, Link, Vertex};
+use crate::program::{Kernel, Recorder};
+use crate::solver::{Solver, apply_inverse_mass, banded_length, within};
+use crate::stage::{padded, strain, xyz};
+
+const WGSL: &str = include_str!("../../shaders/jacobi.wgsl");
+
+/// Proposal of one edge.
+pub static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", WGSL, correct_edge_body);
+/// Blend of the proposals at one vertex.
+pub static GATHER_CORRECTIONS: Kernel = Kernel::new("gather_corrections", WGSL, gather_corrections_body);
+
+/// Parameters of the sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Jacobi {
+    /// Sweeps per substep at most.
+    pub sweeps: u32,
+    /// Sweeps between two measurements of the strain; at least one is always done.
+    pub sweeps_per_check: u32,
+    /// ω in (0, 1]; may be slid live.
+    pub relaxation: f32,
+    /// α ≥ 0; may be slid live.
+    pub blend: f32,
+}
+
+impl Default for Jacobi {
+    fn default() -> Self {
+        Self { sweeps: 8000, sweeps_per_check: 4, relaxation: 1.0, blend: 0.2 }
+    }
+}
+
+impl Solver for Jacobi {
+    fn name(&self) -> &'static str {
+        "jacobi"
+    }
+
+    fn validate(&self) -> Result<()> {
+        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
+        within("sweeps_per_check", self.sweeps_per_check.into(), self.sweeps_per_check > 0, "at least 1")?;
+        let relaxation = self.relaxation;
+        within("relaxation", relaxation.into(), relaxation > 0.0 && relaxation <= 1.0, "in (0, 1]")?;
+        within("blend", self.blend.into(), self.blend >= 0.0 && self.blend.is_finite(), "finite and at least 0")
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let per_check = self.sweeps_per_check.min(self.sweeps);
+        recorder.repeat(self.sweeps.div_ceil(per_check), |recorder| {
+            for _ in 0..per_check {
+                recorder.dispatch(&CORRECT_EDGE, Domain::Edges);
+                recorder.dispatch(&GATHER_CORRECTIONS, Domain::Vertices);
+            }
+            strain::record(recorder, per_check);
+        });
+    }
+
+    fn live(&self) -> [f32; 4] {
+        [self.relaxation, self.blend, 0.0, 0.0]
+    }
+}
+
+fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let edges = run.read::<Link>("edges")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let displacements = run.read::<[f32; 4]>("displacements")?;
+    let mut corrections = run.write::<[f32; 4]>("corrections")?;
+    for e in run.range() {
+        let edge = edges[e];
+        let (tail, head) = (edge.tail as usize, edge.head as usize);
+        let (a, b) = (vertices[tail], vertices[head]);
+        let w = a.inverse_mass + b.inverse_mass;
+        let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
+        let extent = d.length();
+        let mut pull = Vec3::ZERO;
+        if w > 0.0 && extent >= 1e-6 * edge.rest {
+            pull = ((extent - banded_length(frame, extent, edge.rest)) / (w * extent)) * d;
+        }
+        corrections[e] = padded(pull);
+    }
+    Ok(())
+}
+
+/// Weight of one proposal at a free vertex: all its edges count, in range or not.
+fn blend(frame: &Frame, edge_incidence: &[u32], v: usize) -> f32 {
+    frame.live.x / ((edge_incidence[v + 1] - edge_incidence[v]) as f32 + frame.live.y)
+}
+
+fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
+    let edges = run.read::<Link>("edges")?;
+    let edge_incidence = run.read::<u32>("edge_incidence")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let corrections = run.read::<[f32; 4]>("corrections")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    for v in run.range() {
+        let inverse_mass = vertices[v].inverse_mass;
+        let mut pull = Vec3::ZERO;
+        for k in edge_incidence[v]..edge_incidence[v + 1] {
+            let entry = edge_incidence[k as usize];
+            let e = (entry / 2) as usize;
+            let at_head = entry & 1 == 1;
+            // A pin bears what its neighbor took of the proposal (F6).
+            let other = if at_head { edges[e].tail } else { edges[e].head } as usize;
+            let taker = if inverse_mass == 0.0 { other } else { v };
+            pull += (blend(frame, edge_incidence, taker) * if at_head { -1.0 } else { 1.0 }) * xyz(corrections[e]);
+        }
+        if inverse_mass > 0.0 {
+            displacements[v] = padded(xyz(displacements[v]) + apply_inverse_mass(inverse_mass, pull));
+        } else {
+            reactions[v] = padded(xyz(reactions[v]) + pull / (clock.h * frame.dt));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Solvers: what makes the predicted motion inextensible.
+//!
+//! A solver value *is* its parameters. [`Solver::record`] writes, once per substep, the dispatches that change
+//! `displacements` until every edge is within the strain limit.
+//!
+//! **Contract.** A solver is bounded: it records loops with a bound and no other. It does at least one iteration per
+//! substep even where the strain is already in range (a filter that does nothing inside the limit makes cloth at rest
+//! bounce off its own tolerance: ±20 × its weight at the pins was measured at h = 1/1000). Each loop ends with
+//! [`crate::stage::strain::record`], which measures, reports and decides. Whatever momentum it takes from a pinned
+//! vertex it adds to `reactions`. It changes nothing else.
+//!
+//! | solver | one iteration | cost grows like | prefer it |
+//! |---|---|---|---|
+//! | [`GaussSeidel`] | one dispatch per color | n² sweeps for coherent strain | many small substeps, coarse limits |
+//! | [`Jacobi`] | two dispatches | several times more sweeps | as a baseline, or where coloring is poor |
+//! | [`FastProjection`] | one linear solve | n inner iterations, few outer ones | small limits |
+//!
+//! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
+//! parameters, Rust bodies and `record`; a line in [`crate::fields`] for memory of its own; a `mod` and a variant here.
+
+pub mod conjugate_gradient;
+pub mod fast_projection;
+pub mod gauss_seidel;
+pub mod jacobi;
+
+pub use fast_projection::FastProjection;
+pub use gauss_seidel::GaussSeidel;
+pub use jacobi::Jacobi;
+
+use glam::Vec3;
+
+use crate::error::{Error, Result};
+use crate::params::Frame;
+use crate::program::Recorder;
+
+/// The project stage of a step; see the [module documentation](self) for the contract.
+pub trait Solver: std::fmt::Debug + Send + Sync {
+    /// Kebab-case of the file stem.
+    fn name(&self) -> &'static str;
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] naming the parameter.
+    fn validate(&self) -> Result<()>;
+
+    /// Records one projection.
+    fn record(&self, recorder: &mut Recorder<'_>);
+
+    /// Parameters that may be slid live, as `frame.live` in WGSL.
+    fn live(&self) -> [f32; 4] {
+        [0.0; 4]
+    }
+
+    /// Whether the recording depends on the frame number.
+    fn varies(&self) -> bool {
+        false
+    }
+}
+
+/// Which solver runs: a value chosen at run time.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Method {
+    /// Edge by edge, color by color.
+    GaussSeidel(GaussSeidel),
+    /// All edges at once, blended.
+    Jacobi(Jacobi),
+    /// Newton's method on all edges with a linear solve per iteration.
+    FastProjection(FastProjection),
+    /// A solver of the user's.
+    Custom(Box<dyn Solver>),
+}
+
+impl Method {
+    /// Names of the built-in solvers, as the program spells them.
+    pub const NAMES: [&'static str; 3] = ["fast-projection", "gauss-seidel", "jacobi"];
+
+    /// The built-in solver of a name, with its default parameters.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "gauss-seidel" => Some(Self::GaussSeidel(GaussSeidel::default())),
+            "jacobi" => Some(Self::Jacobi(Jacobi::default())),
+            "fast-projection" => Some(Self::FastProjection(FastProjection::default())),
+            _ => None,
+        }
+    }
+
+    /// The solver.
+    pub fn solver(&self) -> &dyn Solver {
+        match self {
+            Self::GaussSeidel(solver) => solver,
+            Self::Jacobi(solver) => solver,
+            Self::FastProjection(solver) => solver,
+            Self::Custom(solver) => solver.as_ref(),
+        }
+    }
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Self::FastProjection(FastProjection::default())
+    }
+}
+
+/// W of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes motion; the
+/// prelude has its twin.
+#[inline]
+pub(crate) fn apply_inverse_mass(inverse_mass: f32, pull: Vec3) -> Vec3 {
+    inverse_mass * pull
+}
+
+/// Length that an edge should have: the end of its stretch band nearest to `length` \[m\].
+#[inline]
+pub(crate) fn banded_length(frame: &Frame, length: f32, rest: f32) -> f32 {
+    length.max(frame.stretch_min * rest).min(frame.stretch_max * rest)
+}
+
+/// Whether an edge is strictly inside its band, hence left alone.
+#[inline]
+pub(crate) fn in_band(frame: &Frame, length: f32, rest: f32) -> bool {
+    length > frame.stretch_min * rest && length < frame.stretch_max * rest
+}
+
+/// An [`Error::OutOfRange`] unless `value` lies in `range`.
+pub(crate) fn within(
+    field: &'static str,
+    value: f64,
+    valid: bool,
+    expected: &'static str,
+) -> Result<()> {
+    if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
+}

@@ -1,0 +1,166 @@
+//! Time stepping around the projection: predict (F3 of the notes: v* = v + h W f, x_0 = x + h v*), then velocity and
+//! commit (Algorithm 1 of Goldenthal et al. 2007, last lines).
+//!
+//! | symbol | name | unit |
+//! |---|---|---|
+//! | x | `vertices[v].position` | m |
+//! | u = x_j − x | `displacements` | m |
+//! | h | `clock.h` | s |
+//! | w | `inverse_mass` | 1/kg |
+//!
+//! **Why displacements.** The iterate of a substep is u, not x_j. A position of about 1 m is stored in steps of 6·10⁻⁸ m;
+//! at h = 1/60,000 s that is 4·10⁻³ m/s of noise in (x_new − x)/h, and gravity's g h² is lost in it. u keeps 24 bits of
+//! its own size, edge vectors are formed as (x_b − x_a) + (u_b − u_a), and the velocity is u/h. What the final rounding
+//! x + u loses is found at the next predict and carried on (`remainders`), so slow motion does not stall either.
+
+use glam::Vec3;
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::params::{Clock, Frame, Vertex};
+use crate::program::{Kernel, Recorder, Shape};
+use crate::solver::apply_inverse_mass;
+use crate::stage::{padded, xyz};
+
+const WGSL: &str = include_str!("../../shaders/integrate.wgsl");
+
+/// Moves the whole cloth to another place without giving it speed.
+pub static RELOCATE: Kernel = Kernel::new("relocate", WGSL, relocate_body);
+/// Unconstrained step; pinned vertices go towards their targets.
+pub static PREDICT: Kernel = Kernel::new("predict", WGSL, predict_body);
+/// Looks for values that must not be committed. Every invocation may raise the one fault flag.
+pub static INSPECT: Kernel =
+    Kernel::new("inspect", WGSL, inspect_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
+/// Makes the result public, or takes the substep back.
+pub static COMMIT: Kernel = Kernel::new("commit", WGSL, commit_body);
+
+/// Records the move to another place; once per frame.
+pub fn relocate(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&RELOCATE, Domain::Vertices);
+}
+
+/// Records the unconstrained step.
+pub fn predict(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&PREDICT, Domain::Vertices);
+}
+
+/// Records the end of a substep.
+pub fn commit(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&INSPECT, Domain::Vertices);
+    recorder.dispatch(&COMMIT, Domain::Vertices);
+}
+
+fn rotate(frame: &Frame, v: Vec3) -> Vec3 {
+    let axis = frame.rotation.truncate();
+    v + 2.0 * axis.cross(axis.cross(v) + frame.rotation.w * v)
+}
+
+fn relocate_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let mut vertices = run.write::<Vertex>("vertices")?;
+    let mut velocities = run.write::<[f32; 4]>("velocities")?;
+    let mut starts = run.write::<[f32; 4]>("starts")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    if frame.relocated == 0 {
+        return Ok(());
+    }
+    for v in run.range() {
+        let position = rotate(frame, vertices[v].position) + frame.translation;
+        vertices[v].position = position;
+        velocities[v] = padded(rotate(frame, xyz(velocities[v])));
+        starts[v] = padded(position);
+        displacements[v] = [0.0; 4];
+    }
+    Ok(())
+}
+
+/// Whether the caller said something about this vertex in this frame.
+fn commanded(frame: &Frame, commands: &[[f32; 4]], v: usize) -> bool {
+    frame.commanded != 0 && commands[v][3] != 0.0
+}
+
+fn predict_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let velocities = run.read::<[f32; 4]>("velocities")?;
+    let forces = run.read::<[f32; 4]>("forces")?;
+    let commands = run.read::<[f32; 4]>("commands")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut starts = run.write::<[f32; 4]>("starts")?;
+    let mut remainders = run.write::<[f32; 4]>("remainders")?;
+    let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    for v in run.range() {
+        let vertex = vertices[v];
+        if clock.substep == 1 {
+            reactions[v] = [0.0; 4];
+        }
+        if vertex.inverse_mass > 0.0 {
+            let remainder = xyz(displacements[v]) - (vertex.position - xyz(starts[v]));
+            let acceleration = frame.gravity + apply_inverse_mass(vertex.inverse_mass, xyz(forces[v]));
+            let mut velocity = xyz(velocities[v]);
+            if clock.substep == 1 && commanded(frame, commands, v) {
+                velocity += apply_inverse_mass(vertex.inverse_mass, xyz(commands[v]));
+            }
+            velocity = (velocity + clock.h * acceleration) / (1.0 + frame.drag * clock.h);
+            remainders[v] = padded(remainder);
+            displacements[v] = padded(remainder + clock.h * velocity);
+        } else {
+            let mut way = Vec3::ZERO;
+            if commanded(frame, commands, v) {
+                way = (xyz(commands[v]) - vertex.position) / (clock.substeps - clock.substep + 1) as f32;
+            }
+            reactions[v] = padded(xyz(reactions[v]) + xyz(forces[v]) / clock.substeps as f32);
+            remainders[v] = [0.0; 4];
+            displacements[v] = padded(way);
+        }
+        starts[v] = padded(vertex.position);
+    }
+    Ok(())
+}
+
+fn inspect_body(run: &mut Run<'_>) -> Result<()> {
+    let clock = run.one::<Clock>("clock")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let displacements = run.read::<[f32; 4]>("displacements")?;
+    let remainders = run.read::<[f32; 4]>("remainders")?;
+    let mut faults = run.write::<u32>("found_faults")?;
+    for v in run.range() {
+        let position = vertices[v].position + xyz(displacements[v]);
+        let velocity = (xyz(displacements[v]) - xyz(remainders[v])) / clock.h;
+        if !position.is_finite() || !velocity.is_finite() {
+            faults[0] |= 1;
+        }
+    }
+    Ok(())
+}
+
+fn commit_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
+    let faults = run.read::<u32>("faults")?;
+    let remainders = run.read::<[f32; 4]>("remainders")?;
+    let commands = run.read::<[f32; 4]>("commands")?;
+    let mut vertices = run.write::<Vertex>("vertices")?;
+    let mut velocities = run.write::<[f32; 4]>("velocities")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    for v in run.range() {
+        if faults[0] != 0 {
+            displacements[v] = remainders[v];
+            reactions[v] = [0.0; 4];
+            continue;
+        }
+        let vertex = vertices[v];
+        let moved = xyz(displacements[v]);
+        velocities[v] = padded((moved - xyz(remainders[v])) / clock.h);
+        if vertex.inverse_mass > 0.0 {
+            vertices[v].position = vertex.position + moved;
+        } else if commanded(frame, commands, v) {
+            let last = clock.substep == clock.substeps;
+            vertices[v].position = if last { xyz(commands[v]) } else { vertex.position + moved };
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Reductions: kernels leave one partial result per workgroup, one workgroup folds them into a slot of `sums`.
+//!
+//! The tree has the same shape on both backends and for any number of threads, so a sum has the same bits every time
+//! on one adapter.
+
+use crate::cpu::{Run, group_sum};
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::params::GROUP;
+use crate::program::{Kernel, Recorder, Shape};
+
+const WGSL: &str = include_str!("../../shaders/reduce.wgsl");
+
+/// Sums the leaves.
+pub static SUM_PARTIALS: Kernel =
+    Kernel::new("sum_partials", WGSL, sum_partials_body).shape(Shape::Group).aliases(&[("totals", "sums")]);
+/// Largest of the leaves of a strain measurement.
+pub static MAX_PARTIALS: Kernel = Kernel::new("max_partials", WGSL, max_partials_body)
+    .shape(Shape::Group)
+    .aliases(&[("partials", "strain_partials"), ("totals", "sums")]);
+
+/// Records the second level of a reduction over a domain into slot `slot` of `sums`.
+pub fn record(recorder: &mut Recorder<'_>, kernel: &'static Kernel, domain: Domain, slot: u32) {
+    let leaves = recorder.sizes().of(domain).div_ceil(GROUP) as u32;
+    recorder.dispatch_range(kernel, 0..leaves, [slot, 0, 0, 0]);
+}
+
+fn sum_partials_body(run: &mut Run<'_>) -> Result<()> {
+    let [slot, ..] = run.arguments();
+    let partials = run.read::<[f32; 2]>("partials")?;
+    let mut totals = run.write::<[f32; 4]>("totals")?;
+    let mut lanes = [[0.0f32; 2]; GROUP];
+    for (k, partial) in partials[run.range()].iter().enumerate() {
+        lanes[k % GROUP][0] += partial[0];
+        lanes[k % GROUP][1] += partial[1];
+    }
+    let [x, y] = group_sum(&mut lanes);
+    totals[slot as usize] = [x, y, 0.0, 0.0];
+    Ok(())
+}
+
+fn max_partials_body(run: &mut Run<'_>) -> Result<()> {
+    let [slot, ..] = run.arguments();
+    let partials = run.read::<[f32; 2]>("partials")?;
+    let mut totals = run.write::<[f32; 4]>("totals")?;
+    let most = partials[run.range()].iter().fold(0.0f32, |most, partial| most.max(partial[0]));
+    totals[slot as usize] = [most, 0.0, 0.0, 0.0];
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! What several test files need.
+#![allow(dead_code, reason = "every test file uses its own part of it")]
+
+use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings, wgpu};
+
+/// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
+/// failure where `TAUT_REQUIRE_GPU=1`.
+pub fn gpus() -> Vec<Gpu> {
+    let adapters = pollster::block_on(Gpu::adapters());
+    let gpus: Vec<Gpu> =
+        adapters.iter().filter(|a| Gpu::check(a).is_ok()).filter_map(|a| pollster::block_on(Gpu::open(a)).ok()).collect();
+    for gpu in &gpus {
+        println!("adapter: {}", name(gpu));
+    }
+    if gpus.is_empty() {
+        println!("SKIPPED: there is no adapter that computes");
+        assert!(!gpu_required(), "TAUT_REQUIRE_GPU=1, but there is no adapter that computes");
+    }
+    gpus
+}
+
+/// The first adapter that computes.
+pub fn gpu() -> Option<Gpu> {
+    gpus().into_iter().next()
+}
+
+pub fn gpu_required() -> bool {
+    std::env::var("TAUT_REQUIRE_GPU").is_ok_and(|value| value == "1")
+}
+
+pub fn name(gpu: &Gpu) -> String {
+    gpu.adapter().map_or_else(|| "unknown".into(), Gpu::label)
+}
+
+/// Every built-in solver.
+pub fn methods() -> impl Iterator<Item = (&'static str, Method)> {
+    Method::NAMES.into_iter().map(|name| (name, Method::named(name).expect("a listed name is known")))
+}
+
+pub fn frame(dt: f32) -> FrameInput<'static> {
+    FrameInput { dt, ..Default::default() }
+}
+
+pub const FRAME: f32 = 1.0 / 60.0;
+
+/// A cloth on the CPU.
+pub fn cpu(scene: Scene, settings: Settings) -> Cloth {
+    Cloth::on_cpu(scene, settings).expect("the scene and the settings are valid")
+}
+
+/// Mean position of all vertices.
+pub fn center(positions: &[[f32; 3]]) -> [f64; 3] {
+    let mut sum = [0.0; 3];
+    for position in positions {
+        for (sum, x) in sum.iter_mut().zip(position) {
+            *sum += f64::from(*x) / positions.len() as f64;
+        }
+    }
+    sum
+}
+
+/// A limit-lowered device on the first adapter that computes.
+pub fn gpu_with(limits: wgpu::Limits) -> Option<Gpu> {
+    let adapters = pollster::block_on(Gpu::adapters());
+    let adapter = adapters.iter().find(|a| Gpu::check(a).is_ok())?;
+    let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
+    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
+    pollster::block_on(Gpu::new(&device, &queue)).ok()
+}
