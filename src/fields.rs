@@ -232,12 +232,12 @@ fn step(fields: &Fields) -> f32 {
     })
 }
 
-/// Magnitude of the largest sum of one leaf of a dot product.
+/// Magnitude of what enters a leaf of a dot product. Residuals are differences of lengths, so the rounding of a rest
+/// length enters them; 4 stands for 64 terms whose errors do not all point the same way.
 fn terms(fields: &Fields) -> f32 {
-    let residual = fields.largest("residuals");
     let curvature = fields.largest("searches") * fields.largest("products");
-    let energy = residual * fields.largest("preconditioned").max(residual);
-    GROUP as f32 * curvature.max(energy)
+    let energy = rest(fields) * fields.largest("preconditioned").max(fields.largest("residuals"));
+    4.0 * curvature.max(energy)
 }
 
 /// The values of all fields on the CPU.
