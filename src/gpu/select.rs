@@ -46,7 +46,9 @@ impl Backend {
         if self == Self::Cpu {
             return Ok(Choice::cpu("the CPU was asked for"));
         }
-        let named = adapter.map(str::to_owned).or_else(|| std::env::var("WGPU_ADAPTER_NAME").ok());
+        // A variable set to nothing names nothing.
+        let variable = || std::env::var("WGPU_ADAPTER_NAME").ok().filter(|name| !name.is_empty());
+        let named = adapter.map(str::to_owned).or_else(variable);
         let adapters = adapters().await;
         let found: Vec<wgpu::Adapter> = match &named {
             Some(name) => adapters.into_iter().filter(|adapter| matches(adapter, name)).collect(),

@@ -15,6 +15,16 @@ use std::path::Path;
 ///
 /// [`Error::LengthMismatch`] and [`Error::NotFinite`] for the positions, [`Error::Io`].
 pub fn write(path: impl AsRef<Path>, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
+    prepare(path, mesh, positions)?.finish()
+}
+
+/// [`write`] without its last move: the file is complete but still under its temporary name, for those who put
+/// several files in place together.
+///
+/// # Errors
+///
+/// As [`write`].
+pub fn prepare(path: impl AsRef<Path>, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<AtomicFile> {
     let (expected, found) = (mesh.vertex_count(), positions.len());
     if expected != found {
         return Err(Error::LengthMismatch { field: "positions", expected, found });
@@ -22,7 +32,7 @@ pub fn write(path: impl AsRef<Path>, mesh: &Mesh, positions: &[[f32; 3]]) -> Res
     super::check_finite(positions)?;
     let mut file = AtomicFile::create(path)?;
     write_elements(&mut file, mesh, positions).map_err(|source| file.error(source))?;
-    file.finish()
+    Ok(file)
 }
 
 fn write_elements(file: &mut impl Write, mesh: &Mesh, positions: &[[f32; 3]]) -> io::Result<()> {
