@@ -1,1 +1,90 @@
-fn main(){}
+//! The command-line program.
+#![forbid(unsafe_code)]
+
+mod adapters;
+mod options;
+mod output;
+mod run;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+/// Cloth that does not stretch, on a GPU or without one.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate a scene, say how well the strain limit was held, and write files if asked to
+    #[command(after_help = EXIT_CODES)]
+    Run(options::Options),
+    /// List the graphics adapters and what matters about them here
+    Adapters(adapters::Options),
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some frames are over the limit; \
+2 bad usage or input, or no such backend or adapter; 130 interrupted.\n\
+WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
+
+/// How a command ended, if nothing was wrong with it.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    Done,
+    OverLimit,
+    Interrupted,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done => Self::SUCCESS,
+            Outcome::OverLimit => Self::from(1),
+            // What a shell reports of a program that SIGINT ended.
+            Outcome::Interrupted => Self::from(130),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    // wgpu logs at length what also arrives here as an error; who wants to read it sets RUST_LOG.
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("off")).init();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    let outcome = match arguments.command {
+        Command::Run(options) => run::run(&options),
+        Command::Adapters(options) => adapters::list(&options),
+    };
+    match outcome {
+        Ok(outcome) => outcome.into(),
+        Err(error) => {
+            output::say(&format!("{error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Help and version as clap prints them; everything else as one line, like all other errors.
+fn refuse(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // Nobody is left to be told that help could not be printed.
+            let _ = error.print();
+        }
+        _ => {
+            let text = error.render().to_string();
+            let told = text.split("\n\n").filter(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
+            let told = told.collect::<Vec<_>>().join("; ");
+            output::say(told.strip_prefix("error: ").unwrap_or(&told));
+        }
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}

@@ -1,0 +1,179 @@
+//! What `taut run` takes. A value that cannot be right is refused here, before anything is touched.
+
+use std::path::PathBuf;
+
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use taut::{Backend, Method, Settings, Substeps};
+
+/// Options of `taut run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// What is simulated
+    #[arg(value_name = "SCENE", default_value = "hang", value_parser = PossibleValuesParser::new(taut::scene::NAMES))]
+    pub(crate) scene: String,
+
+    /// Vertices per side, or along the chain
+    #[arg(long, value_name = "N", default_value = "32", allow_negative_numbers = true)]
+    pub(crate) size: u32,
+
+    /// What keeps the cloth from stretching
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "fast-projection",
+        value_parser = PossibleValuesParser::new(Method::NAMES)
+    )]
+    pub(crate) solver: String,
+
+    /// Largest strain allowed: a fraction (0.01) or percent (1%)
+    #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = strain, allow_negative_numbers = true)]
+    pub(crate) strain: f64,
+
+    /// Time to simulate [s], rounded to whole frames
+    #[arg(long, value_name = "S", default_value = "2", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) seconds: f64,
+
+    /// Frames per second
+    #[arg(long, value_name = "FPS", default_value = "60", value_parser = fps, allow_negative_numbers = true)]
+    pub(crate) fps: f64,
+
+    /// Substeps per frame: a number, or auto for as many as mesh and load ask for
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = substeps, allow_negative_numbers = true)]
+    pub(crate) substeps: Substeps,
+
+    /// Where to run; auto takes a GPU if there is one, and the CPU rather than a software adapter
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) backend: BackendName,
+
+    /// Part of the name of the adapter to run on, in any case; see `taut adapters`
+    #[arg(long, value_name = "SUBSTRING", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) adapter: Option<String>,
+
+    /// Write rest.obj, cloth.pc2 and report.json to this directory; it is made if it is missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Write the report as JSON to this file, or to standard output for -
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// No table and no progress bar; errors and missed limits are still said
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// The names of [`Backend`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BackendName {
+    Auto,
+    Gpu,
+    Cpu,
+}
+
+impl From<BackendName> for Backend {
+    fn from(name: BackendName) -> Self {
+        match name {
+            BackendName::Auto => Self::Auto,
+            BackendName::Gpu => Self::Gpu,
+            BackendName::Cpu => Self::Cpu,
+        }
+    }
+}
+
+impl Options {
+    /// Settings of the library.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            strain_limit: at_most(self.strain),
+            substeps: self.substeps,
+            method: Method::named(&self.solver).unwrap_or_default(),
+            ..Default::default()
+        }
+    }
+
+    /// How many frames there are; PC2 counts the start too, in 31 bits.
+    pub(crate) fn frames(&self) -> anyhow::Result<u32> {
+        let Self { seconds, fps, .. } = self;
+        let frames = (seconds * fps).round();
+        anyhow::ensure!(frames >= 1.0, "{seconds} s at {fps} frames per second is not even one frame");
+        anyhow::ensure!(frames < f64::from(i32::MAX), "{seconds} s at {fps} frames per second is too many frames");
+        Ok(frames as u32)
+    }
+
+    /// Length of a frame \[s\].
+    pub(crate) fn dt(&self) -> f32 {
+        self.fps.recip() as f32
+    }
+
+    /// Whether standard output is for JSON alone.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+}
+
+/// The largest `f32` that is not above `limit`: what keeps to it keeps to the number that was typed.
+fn at_most(limit: f64) -> f32 {
+    let nearest = limit as f32;
+    if f64::from(nearest) > limit { nearest.next_down() } else { nearest }
+}
+
+fn strain(text: &str) -> Result<f64, String> {
+    let limit = match text.strip_suffix('%').map(str::trim_end) {
+        // Moving the decimal point in the text is exact: 0.7% is 0.007, but 0.7 / 100.0 is not.
+        Some(percent) => match format!("{percent}e-2").parse() {
+            Ok(limit) => limit,
+            Err(_) => number(percent)? / 100.0,
+        },
+        None => number(text)?,
+    };
+    if limit > 0.0 && limit < 1.0 {
+        Ok(limit)
+    } else {
+        Err("a strain limit is above 0 and below 1 (100%); one percent is 0.01 or 1%".to_owned())
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = number(text)?;
+    if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("must be a time above 0 s".to_owned()) }
+}
+
+fn fps(text: &str) -> Result<f64, String> {
+    let fps = number(text)?;
+    if (1.0..=100_000.0).contains(&fps) { Ok(fps) } else { Err("must be between 1 and 100000".to_owned()) }
+}
+
+fn substeps(text: &str) -> Result<Substeps, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(Substeps::Auto),
+        Ok(count) if count > 0 => Ok(Substeps::Fixed(count)),
+        _ => Err("must be auto or a whole number above 0".to_owned()),
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "it is not a number".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_is_the_same_number_as_the_fraction() {
+        for (percent, fraction) in [("1%", 0.01), ("0.7%", 0.007), ("0.1 %", 0.001), ("1e-1%", 0.001), ("29%", 0.29)] {
+            assert_eq!(strain(percent), Ok(fraction), "{percent}");
+        }
+        for limit in ["0", "-1%", "nan", "inf", "1", "100%", "%", "", "e-2", "1%%", "0x1"] {
+            assert!(strain(limit).is_err(), "{limit}");
+        }
+    }
+
+    #[test]
+    fn limits_are_never_rounded_up() {
+        for limit in [0.01, 0.003, 0.1, 1e-5, 0.25] {
+            let single = f64::from(at_most(limit));
+            assert!(single <= limit && single > limit * (1.0 - 2e-7), "{limit}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Where a run's results go: temporary files that are put in place together, and text for people.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Value;
+use taut::Mesh;
+use taut::io::atomic::AtomicFile;
+use taut::io::{obj, pc2};
+
+use crate::options::Options;
+
+/// The files of a run under temporary names. Dropped before [`Files::finish`], they leave nothing behind, not even
+/// directories that were made for them.
+#[derive(Debug)]
+pub(crate) struct Files {
+    rest: Option<AtomicFile>,
+    cloth: Option<pc2::Writer>,
+    reports: Vec<AtomicFile>,
+    paths: Vec<PathBuf>,
+    // Last, so that it is dropped when the files are gone.
+    directories: MadeDirectories,
+}
+
+impl Files {
+    /// Refuses what cannot become a file, without touching anything.
+    pub(crate) fn check(options: &Options) -> Result<()> {
+        if let Some(out) = &options.out {
+            if out.exists() && !out.is_dir() {
+                bail!("--out {} exists and is not a directory", out.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens everything that will be written, so that what cannot be is known before the work is done.
+    pub(crate) fn create(options: &Options, mesh: &Mesh, frames: u32) -> Result<Self> {
+        let mut files = Self {
+            rest: None,
+            cloth: None,
+            reports: Vec::new(),
+            paths: Vec::new(),
+            directories: MadeDirectories::default(),
+        };
+        if let Some(out) = &options.out {
+            files.directories.make(out).with_context(|| format!("cannot make the directory {}", out.display()))?;
+            let [rest, cloth, report] = ["rest.obj", "cloth.pc2", "report.json"].map(|name| out.join(name));
+            let points = u32::try_from(mesh.vertex_count())?;
+            let header = pc2::Header { points, samples: frames + 1, ..Default::default() };
+            files.cloth = Some(pc2::Writer::create(&cloth, header)?);
+            files.rest = Some(obj::prepare(&rest, mesh, mesh.positions())?);
+            files.reports.push(AtomicFile::create(&report)?);
+            files.paths.extend([rest, cloth, report]);
+        }
+        if let Some(json) = options.json.as_ref().filter(|_| !options.json_to_stdout()) {
+            files.reports.push(AtomicFile::create(json)?);
+            files.paths.push(json.clone());
+        }
+        Ok(files)
+    }
+
+    /// Adds a sample to the point cache, if there is one.
+    pub(crate) fn write_sample(&mut self, positions: &[[f32; 3]]) -> taut::Result<()> {
+        self.cloth.as_mut().map_or(Ok(()), |cloth| cloth.write_sample(positions))
+    }
+
+    /// Puts all files in place and tells their names. The largest goes first: if one cannot be completed it is that.
+    pub(crate) fn finish(mut self, report: &Value) -> Result<Vec<PathBuf>> {
+        for file in &mut self.reports {
+            let path = file.path().to_owned();
+            writeln!(file, "{report:#}").with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if let Some(cloth) = self.cloth.take() {
+            cloth.finish()?;
+        }
+        for file in self.rest.take().into_iter().chain(self.reports.drain(..)) {
+            file.finish()?;
+        }
+        self.directories.keep();
+        Ok(self.paths)
+    }
+}
+
+/// Directories that did not exist before; dropped without [`MadeDirectories::keep`] they go again, if they are empty.
+#[derive(Debug, Default)]
+struct MadeDirectories(Vec<PathBuf>);
+
+impl MadeDirectories {
+    fn make(&mut self, path: &Path) -> io::Result<()> {
+        let missing = path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists());
+        self.0.extend(missing.map(Path::to_owned));
+        fs::create_dir_all(path)
+    }
+
+    fn keep(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for MadeDirectories {
+    fn drop(&mut self) {
+        // From the innermost outwards; a directory that someone else uses by now is not empty and stays.
+        for directory in &self.0 {
+            if fs::remove_dir(directory).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+/// Says something on standard error, in one line.
+pub(crate) fn say(text: &str) {
+    show(&format!("taut: {}", text.split_whitespace().collect::<Vec<_>>().join(" ")));
+}
+
+/// Shows several lines on standard error.
+pub(crate) fn show(text: &str) {
+    // Where standard error is closed nobody listens.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints to standard output. A reader that has seen enough and closed the pipe is no error.
+pub(crate) fn print(text: &str) -> Result<()> {
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}
+
+/// Rows of a name and its values.
+pub(crate) fn table<Row: IntoIterator<Item = String>>(rows: impl IntoIterator<Item = Row>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_FULL_CONDENSED.with_rounded_corners())
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    if !table.is_tty() {
+        table.set_width(100);
+    }
+    for row in rows {
+        table.add_row(row);
+    }
+    table.to_string()
+}
+
+/// A fraction as percent with four significant digits.
+pub(crate) fn percent(fraction: f64) -> String {
+    format!("{} %", significant(fraction * 100.0, 4))
+}
+
+/// A number with this many significant digits, without zeros at the end.
+fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let decimals = (digits - 1 - value.abs().log10().floor() as i32).max(0);
+    let text = format!("{value:.*}", decimals as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A mean of counts: tenths matter only where it is small.
+pub(crate) fn mean(value: f64) -> String {
+    if value < 100.0 { significant((value * 10.0).round() / 10.0, 3) } else { count(value.round() as u64) }
+}
+
+/// A whole number with commas between thousands.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(percent(0.01), "1 %");
+        assert_eq!(percent(0.007), "0.7 %");
+        assert_eq!(percent(0.009_876_543), "0.9877 %");
+        assert_eq!(percent(2.345e-6), "0.0002345 %");
+        assert_eq!(percent(12.0), "1200 %");
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(mean(14.0), "14");
+        assert_eq!(mean(14.26), "14.3");
+        assert_eq!(mean(12_345.6), "12,346");
+    }
+}

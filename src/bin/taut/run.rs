@@ -1,0 +1,144 @@
+//! `taut run`: simulate, judge, write.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use taut::{Backend, Cloth, Error, FrameInput, Gpu, Scene, Settings};
+
+use crate::Outcome;
+use crate::options::{BackendName, Options};
+use crate::output::{self, Files};
+use crate::summary::{Subject, Summary, Tally};
+
+/// Runs a scene from start to end.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    // Everything that can be refused is refused before a directory is made or a file is opened.
+    let frames = options.frames()?;
+    if options.backend == BackendName::Cpu && options.adapter.is_some() {
+        bail!("--adapter names a graphics adapter, but --backend cpu uses none");
+    }
+    let scene = Scene::named(&options.scene, options.size)?;
+    let settings = options.settings();
+    settings.validate(&scene.mesh, &scene.start)?;
+    let substeps = settings.substeps.count(&scene.mesh, settings.gravity, options.dt())?;
+    Files::check(options)?;
+    let (name, solver) = (scene.name, settings.method.solver().name());
+    let (mut cloth, place) = build(options, scene, settings)?;
+
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
+    let mut files = Files::create(options, cloth.mesh(), frames)?;
+    let Some(tally) = simulate(options, frames, &mut cloth, &mut files, &interrupted)? else {
+        // What was written so far goes with `files`.
+        let kept = if options.out.is_some() || options.json.is_some() { "; nothing was written" } else { "" };
+        output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame()));
+        return Ok(Outcome::Interrupted);
+    };
+
+    let subject = Subject {
+        on_gpu: place.on_gpu,
+        reason: place.reason,
+        adapter: place.adapter,
+        scene: name,
+        solver,
+        size: options.size,
+        vertices: cloth.mesh().vertex_count(),
+        edges: cloth.mesh().edge_count(),
+        strain_limit: options.strain,
+        fps: options.fps,
+        substeps,
+        substeps_asked: options.substeps,
+    };
+    let summary = Summary { subject, tally };
+    let json = summary.json();
+    let written = files.finish(&json)?;
+    tell(options, &summary, &json, &written.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+}
+
+/// Where a cloth runs and why.
+struct Place {
+    on_gpu: bool,
+    adapter: Option<String>,
+    reason: String,
+}
+
+/// Makes the cloth where the options and the machine allow it.
+fn build(options: &Options, scene: Scene, settings: Settings) -> Result<(Cloth, Place)> {
+    let backend = Backend::from(options.backend);
+    let choice = pollster::block_on(backend.choose(options.adapter.as_deref()))?;
+    let mut reason = choice.reason;
+    if let Some(gpu) = choice.gpu {
+        let adapter = gpu.adapter().map(Gpu::label);
+        match Cloth::on_gpu_blocking(&gpu, scene.clone(), options.settings()) {
+            Ok(cloth) => return Ok((cloth, Place { on_gpu: true, adapter, reason })),
+            // A device too small or too broken for this cloth is a reason for the CPU, unless it must be this device.
+            Err(error @ (Error::Limit { .. } | Error::Device { .. })) if backend == Backend::Auto => {
+                reason = format!("{} cannot hold this cloth: {error}", adapter.unwrap_or_default());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((Cloth::on_cpu(scene, settings)?, Place { on_gpu: false, adapter: None, reason }))
+}
+
+/// Simulates and writes all frames; `None` if it was interrupted.
+fn simulate(
+    options: &Options,
+    frames: u32,
+    cloth: &mut Cloth,
+    files: &mut Files,
+    interrupted: &AtomicBool,
+) -> Result<Option<Tally>> {
+    let bar = progress_bar(options, frames);
+    let mut tally = Tally::default();
+    files.write_sample(&cloth.snapshot()?.positions)?;
+    while tally.frames() < frames {
+        let clock = Instant::now();
+        cloth.step(&FrameInput { dt: options.dt(), ..Default::default() })?;
+        let time = clock.elapsed();
+        let snapshot = cloth.snapshot()?;
+        files.write_sample(&snapshot.positions)?;
+        tally.add(&snapshot.report, time);
+        bar.set_message(output::percent(tally.strain_max()));
+        bar.inc(1);
+        if interrupted.load(Ordering::Relaxed) {
+            bar.finish_and_clear();
+            return Ok(None);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(Some(tally))
+}
+
+/// A bar on standard error; invisible where that is no terminal.
+fn progress_bar(options: &Options, frames: u32) -> ProgressBar {
+    let target = if options.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(frames.into()), target);
+    match ProgressStyle::with_template("{bar:40} frame {pos}/{len}, worst strain {msg}, {eta} left") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Prints what was reached.
+fn tell(options: &Options, summary: &Summary, json: &serde_json::Value, written: &[&Path]) -> Result<Outcome> {
+    if options.json_to_stdout() {
+        output::print(&format!("{json:#}"))?;
+    }
+    if !options.quiet {
+        let table = summary.table(written);
+        if options.json_to_stdout() { output::show(&table) } else { output::print(&table)? }
+    }
+    match summary.complaint() {
+        Some(complaint) => {
+            output::say(&complaint);
+            Ok(Outcome::OverLimit)
+        }
+        None => Ok(Outcome::Done),
+    }
+}

@@ -1,0 +1,204 @@
+//! What a run reached, as JSON and as a table.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use taut::{Report, Substeps};
+
+use crate::output::{count, mean, percent, table};
+
+/// Version of the JSON: it grows when a key changes its meaning or goes.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What was simulated and where.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    pub(crate) on_gpu: bool,
+    pub(crate) reason: String,
+    pub(crate) adapter: Option<String>,
+    pub(crate) scene: &'static str,
+    pub(crate) solver: &'static str,
+    pub(crate) size: u32,
+    pub(crate) vertices: usize,
+    pub(crate) edges: usize,
+    /// As it was typed.
+    pub(crate) strain_limit: f64,
+    pub(crate) fps: f64,
+    /// Per frame.
+    pub(crate) substeps: u32,
+    pub(crate) substeps_asked: Substeps,
+}
+
+/// What the frames reached together. Strains are those the host recomputed in f64 from the positions that are written.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    frames: u32,
+    frames_over: u32,
+    rejected_frames: u32,
+    missed_substeps: u64,
+    infeasible_edges: usize,
+    strain_max: f64,
+    strain_p99: f64,
+    worst_frame: u32,
+    iterations: u64,
+    inner_iterations: u64,
+    dispatches: u64,
+    seconds: Vec<f64>,
+}
+
+impl Tally {
+    /// Adds a frame; `time` is what the step took, without read-back and files.
+    pub(crate) fn add(&mut self, report: &Report, time: Duration) {
+        self.frames += 1;
+        self.frames_over += u32::from(report.converged == Some(false));
+        self.rejected_frames += u32::from(report.rejected);
+        self.missed_substeps += u64::from(report.missed_substeps);
+        if let Some(strain) = &report.strain {
+            if strain.max > self.strain_max || self.worst_frame == 0 {
+                (self.strain_max, self.worst_frame) = (strain.max, self.frames);
+            }
+            self.strain_p99 = self.strain_p99.max(strain.p99);
+            self.infeasible_edges = self.infeasible_edges.max(strain.infeasible);
+        }
+        self.iterations += u64::from(report.iterations);
+        self.inner_iterations += u64::from(report.inner_iterations);
+        self.dispatches += report.dispatches;
+        self.seconds.push(time.as_secs_f64());
+    }
+
+    pub(crate) fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    pub(crate) fn strain_max(&self) -> f64 {
+        self.strain_max
+    }
+
+    fn per_frame(&self, total: u64) -> f64 {
+        total as f64 / f64::from(self.frames.max(1))
+    }
+
+    fn median_seconds(&self) -> f64 {
+        let mut seconds = self.seconds.clone();
+        seconds.sort_unstable_by(f64::total_cmp);
+        match (seconds.len(), seconds.len() / 2) {
+            (0, _) => 0.0,
+            (count, middle) if count % 2 == 0 => f64::midpoint(seconds[middle - 1], seconds[middle]),
+            (_, middle) => seconds[middle],
+        }
+    }
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    pub(crate) subject: Subject,
+    pub(crate) tally: Tally,
+}
+
+impl Summary {
+    /// `iterations`, `inner_iterations`, `missed_substeps` and `dispatches_per_frame` are means over the frames,
+    /// `seconds_per_frame` is the median.
+    pub(crate) fn json(&self) -> Value {
+        let Self { subject, tally } = self;
+        json!({
+            "schema_version": SCHEMA_VERSION,
+            "backend": self.backend(),
+            "reason": subject.reason,
+            "adapter": subject.adapter,
+            "scene": subject.scene,
+            "solver": subject.solver,
+            "vertices": subject.vertices,
+            "edges": subject.edges,
+            "strain_limit": subject.strain_limit,
+            "strain_max": tally.strain_max,
+            "strain_p99": tally.strain_p99,
+            "frames": tally.frames,
+            "frames_over": tally.frames_over,
+            "substeps": subject.substeps,
+            "iterations": tally.per_frame(tally.iterations),
+            "dispatches_per_frame": tally.per_frame(tally.dispatches),
+            "seconds_per_frame": tally.median_seconds(),
+            "size": subject.size,
+            "fps": subject.fps,
+            "seconds": f64::from(tally.frames) / subject.fps,
+            "worst_frame": tally.worst_frame,
+            "inner_iterations": tally.per_frame(tally.inner_iterations),
+            "missed_substeps": tally.per_frame(tally.missed_substeps),
+            "rejected_frames": tally.rejected_frames,
+            "infeasible_edges": tally.infeasible_edges,
+        })
+    }
+
+    /// The table, with the files that were written, if any.
+    pub(crate) fn table(&self, files: &[&Path]) -> String {
+        let Self { subject, tally } = self;
+        let size = subject.size;
+        let scene = match subject.scene {
+            "chain" => format!("chain, {size} vertices"),
+            name => format!("{name}, {size} × {size}"),
+        };
+        let asked = if subject.substeps_asked == Substeps::Auto { " (auto)" } else { "" };
+        let inner = match tally.inner_iterations {
+            0 => String::new(),
+            total => format!(", with {} of linear solves", mean(tally.per_frame(total))),
+        };
+        let mut rows = vec![
+            ("backend", self.backend().to_owned()),
+            ("because", subject.reason.clone()),
+            ("adapter", subject.adapter.clone().unwrap_or_else(|| "none".to_owned())),
+            ("scene", scene),
+            ("solver", subject.solver.to_owned()),
+            ("vertices", count(subject.vertices as u64)),
+            ("edges", count(subject.edges as u64)),
+            ("strain limit", percent(subject.strain_limit)),
+            ("worst strain", format!("{} in frame {}", self.worst_strain(), tally.worst_frame)),
+            ("over the limit", format!("{} of {} frames", count(tally.frames_over.into()), count(tally.frames.into()))),
+            ("substeps", format!("{} per frame{asked}", count(subject.substeps.into()))),
+            ("iterations", format!("{} per frame{inner}", mean(tally.per_frame(tally.iterations)))),
+            ("dispatches", format!("{} per frame", mean(tally.per_frame(tally.dispatches)))),
+            ("time", format!("{:.2} ms per frame (median)", tally.median_seconds() * 1e3)),
+        ];
+        if !files.is_empty() {
+            rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));
+        }
+        table(rows.into_iter().map(|(name, value)| [name.to_owned(), value]))
+    }
+
+    /// What is wrong with the result, in words; `None` if every frame kept to the limit.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        let Self { subject, tally } = self;
+        if tally.frames_over == 0 {
+            return None;
+        }
+        let mut text = format!(
+            "{} of {} frames are over the strain limit of {}: the worst strain is {} in frame {}",
+            tally.frames_over,
+            tally.frames,
+            percent(subject.strain_limit),
+            self.worst_strain(),
+            tally.worst_frame,
+        );
+        if tally.infeasible_edges > 0 {
+            let edges = tally.infeasible_edges;
+            text.push_str(&format!("; {edges} edges between two pins are over it too, which no solver can change"));
+        }
+        if tally.rejected_frames > 0 {
+            let frames = tally.rejected_frames;
+            text.push_str(&format!("; {frames} frames were cut short where a value was not finite"));
+        }
+        Some(text)
+    }
+
+    fn backend(&self) -> &'static str {
+        if self.subject.on_gpu { "gpu" } else { "cpu" }
+    }
+
+    /// With more digits than usual where it would otherwise look equal to the limit it is not within.
+    fn worst_strain(&self) -> String {
+        let (worst, limit) = (self.tally.strain_max, self.subject.strain_limit);
+        let short = percent(worst);
+        if worst > limit && short == percent(limit) { format!("{} %", worst * 100.0) } else { short }
+    }
+}
