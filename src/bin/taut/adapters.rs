@@ -120,7 +120,7 @@ fn transposed(adapters: &[Adapter]) -> String {
             row.push(cell);
         }
     }
-    table(rows)
+    table(rows, u16::MAX)
 }
 
 fn yes_or_no(value: bool) -> String {

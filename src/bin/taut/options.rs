@@ -26,7 +26,7 @@ pub(crate) struct Options {
     pub(crate) solver: String,
 
     /// Largest strain allowed: a fraction (0.01) or percent (1%)
-    #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = strain, allow_negative_numbers = true)]
+    #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = strain, allow_hyphen_values = true)]
     pub(crate) strain: f64,
 
     /// Time to simulate [s], rounded to whole frames
@@ -45,7 +45,7 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) backend: BackendName,
 
-    /// Part of the name of the adapter to run on, in any case; see `taut adapters`
+    /// Part of the name of the adapter to run on, or of "name (backend)"; see `taut adapters`
     #[arg(long, value_name = "SUBSTRING", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) adapter: Option<String>,
 

@@ -130,14 +130,17 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Rows of a name and its values.
-pub(crate) fn table<Row: IntoIterator<Item = String>>(rows: impl IntoIterator<Item = Row>) -> String {
+/// Rows of a name and its values, as wide as the terminal allows, or as `width` does where there is no terminal.
+pub(crate) fn table<Row>(rows: impl IntoIterator<Item = Row>, width: u16) -> String
+where
+    Row: IntoIterator<Item = String>,
+{
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_FULL_CONDENSED.with_rounded_corners())
         .set_content_arrangement(ContentArrangement::Dynamic);
     if !table.is_tty() {
-        table.set_width(100);
+        table.set_width(width);
     }
     for row in rows {
         table.add_row(row);

@@ -163,7 +163,7 @@ impl Summary {
         if !files.is_empty() {
             rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));
         }
-        table(rows.into_iter().map(|(name, value)| [name.to_owned(), value]))
+        table(rows.into_iter().map(|(name, value)| [name.to_owned(), value]), 100)
     }
 
     /// What is wrong with the result, in words; `None` if every frame kept to the limit.

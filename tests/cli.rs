@@ -1,0 +1,454 @@
+//! The program as its users meet it: exit codes, sentences, files. Every run here is on the CPU, but for the defaults;
+//! `fallback.rs` has the adapters.
+#![cfg(feature = "cli")]
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use taut::io::pc2::{self, PointCache};
+
+/// What a finished program left.
+#[derive(Debug)]
+struct Finished {
+    code: Option<i32>,
+    stdout: String,
+    /// Without what graphics drivers say on their own account.
+    stderr: Vec<String>,
+}
+
+impl Finished {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for variable in ["WGPU_BACKEND", "WGPU_ADAPTER_NAME", "RUST_LOG", "RUST_BACKTRACE"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn finish(child: Child) -> Finished {
+    let output = child.wait_with_output().expect("the program runs");
+    let stderr = String::from_utf8(output.stderr).expect("messages are UTF-8");
+    Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("output is UTF-8"),
+        stderr: stderr.lines().filter(|line| !line.contains("XDG_RUNTIME_DIR")).map(str::to_owned).collect(),
+    }
+}
+
+fn run_in(directory: &Path, arguments: &str) -> Finished {
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    finish(command(&words).current_dir(directory).spawn().expect("the program starts"))
+}
+
+fn run(arguments: &str) -> Finished {
+    run_in(Path::new("."), arguments)
+}
+
+fn names(directory: &Path) -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir(directory).expect("the directory is readable");
+    entries.map(|entry| entry.expect("the entry is readable").file_name()).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<OsString> {
+    names.iter().map(OsString::from).collect()
+}
+
+/// What `rest.obj` says, parsed anew.
+struct Rest {
+    positions: Vec<[f32; 3]>,
+    /// Ends and rest length in f64, for every side of a face and every line.
+    edges: Vec<(usize, usize, f64)>,
+}
+
+impl Rest {
+    fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).expect("rest.obj is readable");
+        let mut positions = Vec::new();
+        let mut pairs = BTreeSet::new();
+        for line in text.lines() {
+            let mut words = line.split(' ');
+            let keyword = words.next().expect("a line has a word");
+            if keyword == "v" {
+                let coordinates: Vec<f32> = words.map(|word| word.parse().expect("a coordinate")).collect();
+                positions.push(<[f32; 3]>::try_from(coordinates).expect("three coordinates"));
+                continue;
+            }
+            let corners: Vec<usize> = words.map(|word| word.parse::<usize>().expect("an index") - 1).collect();
+            let closed = keyword == "f";
+            assert!(closed && corners.len() == 4 || keyword == "l" && corners.len() == 2, "{line}");
+            for (index, a) in corners.iter().enumerate() {
+                let b = match corners.get(index + 1) {
+                    Some(b) => b,
+                    None if closed => &corners[0],
+                    None => break,
+                };
+                pairs.insert((*a.min(b), *a.max(b)));
+            }
+        }
+        let edges = pairs.into_iter().map(|(a, b)| (a, b, distance(positions[a], positions[b]))).collect();
+        Self { positions, edges }
+    }
+
+    /// Strains of the edges that can move, smallest first.
+    fn strains(&self, scene: &str, positions: &[[f32; 3]]) -> Vec<f64> {
+        let pinned = |vertex: usize| scene == "curtain" && self.positions[vertex][2] == 0.0;
+        let movable = self.edges.iter().filter(|(a, b, _)| !(pinned(*a) && pinned(*b)));
+        let mut strains: Vec<f64> =
+            movable.map(|(a, b, rest)| (distance(positions[*a], positions[*b]) / rest - 1.0).abs()).collect();
+        strains.sort_by(f64::total_cmp);
+        strains
+    }
+}
+
+fn distance(a: [f32; 3], b: [f32; 3]) -> f64 {
+    a.iter().zip(&b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>().sqrt()
+}
+
+/// The engine keeps rest lengths in f32; here they are f64.
+const ROUNDING: f64 = 1e-7;
+
+/// Compares the report of a run with the files it wrote.
+fn check_files(directory: &Path, report: &Value) -> PointCache {
+    let text = |key: &str| report[key].as_str().unwrap_or_else(|| panic!("{key} in {report}"));
+    let number = |key: &str| report[key].as_f64().unwrap_or_else(|| panic!("{key} in {report}"));
+    let scene = taut::Scene::named(text("scene"), number("size") as u32).expect("the report names a scene");
+    let rest = Rest::read(&directory.join("rest.obj"));
+    let cache = pc2::read(directory.join("cloth.pc2")).expect("cloth.pc2 is readable");
+
+    assert_eq!(rest.positions, scene.mesh.positions());
+    assert_eq!(rest.edges.len() as f64, number("edges"));
+    assert_eq!(rest.positions.len() as f64, number("vertices"));
+    assert_eq!(f64::from(cache.header().points), number("vertices"));
+    assert_eq!(f64::from(cache.header().samples), number("frames") + 1.0);
+    assert_eq!((cache.header().start, cache.header().rate), (0.0, 1.0));
+    assert_eq!(cache.sample(0), Some(&scene.start[..]));
+
+    let (mut max, mut p99, mut over) = (0.0f64, 0.0f64, 0.0);
+    for frame in 1..cache.header().samples {
+        let strains = rest.strains(text("scene"), cache.sample(frame as usize).expect("every sample is there"));
+        let worst = strains.last().copied().unwrap_or_default();
+        let rank = (strains.len() as f64 * 0.99).ceil() as usize;
+        max = max.max(worst);
+        p99 = p99.max(strains[rank - 1]);
+        over += f64::from(u8::from(worst > number("strain_limit")));
+    }
+    assert!((max / number("strain_max") - 1.0).abs() < 1e-6 || (max - number("strain_max")).abs() < ROUNDING);
+    assert!((p99 / number("strain_p99") - 1.0).abs() < 1e-6 || (p99 - number("strain_p99")).abs() < ROUNDING);
+    assert_eq!(over, number("frames_over"));
+    cache
+}
+
+const KEYS: [&str; 17] = [
+    "schema_version",
+    "backend",
+    "reason",
+    "adapter",
+    "scene",
+    "solver",
+    "vertices",
+    "edges",
+    "strain_limit",
+    "strain_max",
+    "strain_p99",
+    "frames",
+    "frames_over",
+    "substeps",
+    "iterations",
+    "dispatches_per_frame",
+    "seconds_per_frame",
+];
+
+#[test]
+fn defaults_are_the_documented_ones() {
+    let finished = run("run --json -");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let report = finished.json();
+    let expected = serde_json::json!({
+        "schema_version": 1, "scene": "hang", "size": 32, "solver": "fast-projection", "strain_limit": 0.01,
+        "frames": 120, "frames_over": 0, "fps": 60.0, "seconds": 2.0, "vertices": 1024, "edges": 1984,
+    });
+    for (key, value) in expected.as_object().expect("an object") {
+        assert_eq!(&report[key], value, "{key}");
+    }
+    // The substeps that the documented rule gives.
+    let scene = taut::scene::hang(32).expect("the default scene");
+    let substeps = taut::Substeps::Auto.count(&scene.mesh, [0.0, -9.81, 0.0], 1.0 / 60.0).expect("a count");
+    assert_eq!(report["substeps"], substeps);
+    // Standard output is for JSON alone; the table is on standard error.
+    assert!(finished.stderr.iter().any(|line| line.contains("worst strain")), "{finished:?}");
+}
+
+#[test]
+fn every_scene_and_solver_reports_what_it_wrote() {
+    for (scene, size) in [("chain", 9), ("curtain", 7), ("hang", 7), ("sheet", 6)] {
+        for solver in taut::Method::NAMES {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            let arguments = format!(
+                "run {scene} --size {size} --solver {solver} --seconds 0.4 --fps 30 --backend cpu --out a/b --json r.json"
+            );
+            let finished = run_in(directory.path(), &arguments);
+            assert_eq!((finished.code, finished.stderr.len()), (Some(0), 0), "{arguments}: {finished:?}");
+
+            let out = directory.path().join("a/b");
+            assert_eq!(names(&out), set(&["cloth.pc2", "report.json", "rest.obj"]));
+            assert_eq!(names(directory.path()), set(&["a", "r.json"]));
+            let text = std::fs::read_to_string(out.join("report.json")).expect("report.json is readable");
+            assert_eq!(text, std::fs::read_to_string(directory.path().join("r.json")).expect("r.json is readable"));
+            let places =
+                KEYS.map(|key| text.find(&format!("\n  \"{key}\": ")).unwrap_or_else(|| panic!("{key}: {text}")));
+            assert!(places.is_sorted() && text.starts_with("{\n  \"schema_version\": 1,"), "{text}");
+            assert!(text.contains("\"strain_limit\": 0.01,"), "{text}");
+
+            let report: Value = serde_json::from_str(&text).expect("report.json is JSON");
+            assert_eq!((&report["backend"], &report["adapter"]), (&"cpu".into(), &Value::Null));
+            assert_eq!(report["reason"], "the CPU was asked for");
+            assert_eq!((&report["scene"], &report["solver"]), (&scene.into(), &solver.into()));
+            assert_eq!(report["frames"], 12);
+            let [iterations, substeps] = ["iterations", "substeps"].map(|key| report[key].as_f64().expect("a number"));
+            assert!(iterations >= substeps, "at least one iteration per substep: {text}");
+            let cache = check_files(&out, &report);
+            if scene == "sheet" {
+                // Symplectic Euler falls g t²/2 (1 + h/t) in t, with n substeps of h.
+                let n = 12.0 * substeps;
+                let fallen = -f64::from(cache.sample(12).expect("the last sample")[0][1]);
+                let expected = 0.5 * 9.81 * 0.4 * 0.4 * (1.0 + 1.0 / n);
+                assert!((fallen / expected - 1.0).abs() < 1e-4, "{fallen} is not {expected}");
+            }
+            // What people read says the same.
+            for word in [scene, solver, "the CPU was asked for", "0 of 12 frames", "a/b/cloth.pc2", "r.json"] {
+                assert!(finished.stdout.contains(word), "{word}: {}", finished.stdout);
+            }
+        }
+    }
+}
+
+#[test]
+fn strain_limits_are_reported_as_typed() {
+    for (typed, reported) in
+        [("0.01", "0.01"), ("1%", "0.01"), ("0.7%", "0.007"), ("0.003", "0.003"), ("2e-3", "0.002")]
+    {
+        let finished =
+            run(&format!("run chain --size 3 --seconds 0.1 --backend cpu --strain {typed} --json - --quiet"));
+        assert!(finished.stdout.contains(&format!("\"strain_limit\": {reported},")), "{finished:?}");
+        assert_eq!((finished.code, finished.stderr.len()), (Some(0), 0), "{finished:?}");
+    }
+}
+
+#[test]
+fn frames_over_the_limit_are_exit_code_1_in_words() {
+    // A chain of n links passes a pull on in about n² sweeps; 2,000 are not enough for 200 links that fell for a
+    // tenth of a second before anything held them.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let arguments = "run chain --size 201 --fps 10 --substeps 1 --solver gauss-seidel --seconds 0.5 --backend cpu --out . \
+                     --quiet";
+    let finished = run_in(directory.path(), arguments);
+    assert_eq!((finished.code, finished.stderr.len()), (Some(1), 1), "{finished:?}");
+    let text = std::fs::read_to_string(directory.path().join("report.json")).expect("report.json is readable");
+    let report: Value = serde_json::from_str(&text).expect("report.json is JSON");
+    let over = report["frames_over"].as_u64().expect("a count");
+    assert!(over > 0);
+    let beginning = format!("taut: {over} of 5 frames are over the strain limit of 1 %: the worst strain is ");
+    assert!(finished.stderr[0].starts_with(&beginning), "{finished:?}");
+    check_files(directory.path(), &report);
+}
+
+#[test]
+fn bad_input_is_exit_code_2_in_one_sentence_and_leaves_no_trace() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    std::fs::write(path.join("file"), "precious").expect("a file");
+    std::fs::create_dir_all(path.join("full/rest.obj")).expect("a directory");
+    std::fs::write(path.join("full/cloth.pc2"), "precious").expect("a file");
+    let cases = [
+        ("run nonsense", "chain, curtain, hang, patch, sheet"),
+        ("run --size 0", "between 3 and 4096"),
+        ("run chain --size 1", "between 2 and 4096"),
+        ("run --size 4097", "between 3 and 4096"),
+        ("run --size -3", "--size"),
+        ("run --size 1.5", "--size"),
+        ("run --size 99999999999", "--size"),
+        ("run --solver nonsense", "fast-projection, gauss-seidel, jacobi"),
+        ("run --strain nan", "0.01 or 1%"),
+        ("run --strain inf", "0.01 or 1%"),
+        ("run --strain 0", "0.01 or 1%"),
+        ("run --strain -1%", "0.01 or 1%"),
+        ("run --strain 1", "0.01 or 1%"),
+        ("run --strain much", "not a number"),
+        ("run --strain %", "not a number"),
+        ("run --strain 1e-9", "the least that positions of this size can hold"),
+        ("run --seconds -1", "above 0 s"),
+        ("run --seconds 0", "above 0 s"),
+        ("run --seconds nan", "above 0 s"),
+        ("run --seconds inf", "above 0 s"),
+        ("run --seconds 0.001", "not even one frame"),
+        ("run --seconds 1e300", "too many frames"),
+        ("run --seconds soon", "not a number"),
+        ("run --fps 0", "between 1 and 100000"),
+        ("run --fps nan", "between 1 and 100000"),
+        ("run --substeps 0", "auto or a whole number above 0"),
+        ("run --substeps -4", "auto or a whole number above 0"),
+        ("run --substeps few", "auto or a whole number above 0"),
+        ("run --substeps 2000000", "1,000,000"),
+        ("run --substeps 3", "14 would do"),
+        ("run --backend tpu", "auto, gpu, cpu"),
+        ("run --backend cpu --adapter llvmpipe", "--backend cpu uses none"),
+        ("run --sise 8", "--size"),
+        ("run hang curtain", "unexpected argument 'curtain'"),
+        ("run --seconds", "--seconds"),
+        ("walk", "walk"),
+        ("adapters --sorted", "--sorted"),
+    ];
+    let before = names(path);
+    for (arguments, expected) in cases {
+        let out = if arguments.starts_with("run") && arguments != "run --seconds" { " --out out" } else { "" };
+        refused(path, &format!("{arguments}{out}"), expected);
+        assert_eq!(names(path), before, "{arguments}");
+    }
+    let small = "run chain --size 3 --seconds 0.1 --backend cpu";
+    let mut outputs = vec![
+        ("--out file", "--out file exists and is not a directory"),
+        ("--out file/out", "file/out"),
+        ("--out full", "full/rest.obj"),
+        ("--out new/deep --json missing/report.json", "missing/report.json"),
+        ("--out new --json full", "full: it exists and is not a regular file"),
+    ];
+    if cfg!(target_os = "linux") {
+        outputs.push(("--out /proc/taut", "cannot make the directory /proc/taut"));
+    }
+    for (arguments, expected) in outputs {
+        refused(path, &format!("{small} {arguments}"), expected);
+        assert_eq!(names(path), before, "{arguments}");
+    }
+    assert_eq!(std::fs::read_to_string(path.join("file")).expect("it is still there"), "precious");
+    assert_eq!(std::fs::read_to_string(path.join("full/cloth.pc2")).expect("it is still there"), "precious");
+    assert_eq!(names(&path.join("full")), set(&["cloth.pc2", "rest.obj"]));
+}
+
+fn refused(directory: &Path, arguments: &str, expected: &str) {
+    let finished = run_in(directory, arguments);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{arguments}: {finished:?}");
+    let [line] = &finished.stderr[..] else { panic!("{arguments}: {finished:?}") };
+    assert!(line.starts_with("taut: ") && line.contains(expected), "{arguments}: {line}");
+    assert!(!line.contains("panicked") && !line.contains(" { ") && !line.contains("  "), "{arguments}: {line}");
+}
+
+#[test]
+fn quiet_says_nothing_and_old_files_are_replaced() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for name in ["cloth.pc2", "notes.txt", "report.json"] {
+        std::fs::write(directory.path().join(name), "old").expect("a file");
+    }
+    let finished =
+        run_in(directory.path(), "run curtain --size 4 --seconds 0.1 --backend cpu --quiet --out . --json report.json");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(finished.stdout.is_empty() && finished.stderr.is_empty(), "{finished:?}");
+    assert_eq!(names(directory.path()), set(&["cloth.pc2", "notes.txt", "report.json", "rest.obj"]));
+    assert_eq!(std::fs::read_to_string(directory.path().join("notes.txt")).expect("it is still there"), "old");
+    let text = std::fs::read_to_string(directory.path().join("report.json")).expect("report.json is readable");
+    check_files(directory.path(), &serde_json::from_str(&text).expect("report.json is JSON"));
+}
+
+#[test]
+fn without_out_there_are_no_files() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let finished = run_in(directory.path(), "run chain --size 3 --seconds 0.1 --backend cpu");
+    assert_eq!((finished.code, finished.stderr.len()), (Some(0), 0), "{finished:?}");
+    assert_eq!(names(directory.path()), set(&[]));
+}
+
+#[test]
+fn results_are_the_same_in_every_process() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for out in ["first", "second"] {
+        let finished =
+            run_in(directory.path(), &format!("run hang --size 8 --seconds 0.5 --backend cpu --quiet --out {out}"));
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+    }
+    let [first, second] =
+        ["first", "second"].map(|out| std::fs::read(directory.path().join(out).join("cloth.pc2")).ok());
+    assert!(first.is_some() && first == second);
+}
+
+/// Asks a running program to stop, as Ctrl-C does.
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    std::fs::create_dir(path.join("old")).expect("a directory");
+    std::fs::write(path.join("old/cloth.pc2"), "precious").expect("a file");
+    for out in ["old", "new/deep"] {
+        let arguments =
+            ["run", "--size", "24", "--seconds", "1000", "--backend", "cpu", "--json", "r.json", "--out", out];
+        let mut child = command(&arguments).current_dir(path).spawn().expect("the program starts");
+        let temporary = path.join(out).join(".cloth.pc2.0.tmp");
+        let patience = Instant::now() + Duration::from_secs(20);
+        // Some frames must have been written: an interruption before the first proves little.
+        while !std::fs::metadata(&temporary).is_ok_and(|file| file.len() > 20_000) {
+            if Instant::now() > patience || child.try_wait().is_ok_and(|status| status.is_some()) {
+                let _ = child.kill();
+                panic!("{out}: {:?}", finish(child));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        interrupt(&child);
+        let finished = finish(child);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(130), ""), "{finished:?}");
+        let [line] = &finished.stderr[..] else { panic!("{finished:?}") };
+        assert!(line.starts_with("taut: interrupted after "), "{line}");
+        assert!(line.ends_with(" of 60000 frames; nothing was written"), "{line}");
+        assert_eq!(names(path), set(&["old"]));
+    }
+    assert_eq!(names(&path.join("old")), set(&["cloth.pc2"]));
+    assert_eq!(std::fs::read_to_string(path.join("old/cloth.pc2")).expect("it is still there"), "precious");
+}
+
+#[test]
+fn help_and_version_are_no_errors_and_nothing_at_all_is() {
+    for arguments in ["--help", "--version", "run --help", "adapters --help", "help run"] {
+        let finished = run(arguments);
+        assert_eq!((finished.code, finished.stderr.len()), (Some(0), 0), "{arguments}: {finished:?}");
+        assert!(!finished.stdout.is_empty(), "{arguments}");
+    }
+    let finished = run("");
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert!(finished.stderr.iter().any(|line| line.contains("Usage: taut <COMMAND>")), "{finished:?}");
+}
+
+#[test]
+fn adapters_are_listed() {
+    let listed = run("adapters --json");
+    assert_eq!((listed.code, listed.stderr.len()), (Some(0), 0), "{listed:?}");
+    let table = run("adapters");
+    assert_eq!(table.code, Some(0), "{table:?}");
+    let adapters = listed.json();
+    for adapter in adapters.as_array().expect("an array") {
+        let name = adapter["name"].as_str().expect("a name");
+        assert!(table.stdout.contains(name), "{name}: {}", table.stdout);
+        let keys: Vec<&String> = adapter.as_object().expect("an object").keys().collect();
+        assert_eq!(
+            keys,
+            ["name", "backend", "type", "driver", "compute", "usable", "problem", "limits", "features"],
+            "{adapter}"
+        );
+        assert_eq!(adapter["usable"].as_bool(), Some(adapter["problem"].is_null()), "{adapter}");
+        assert!(adapter["limits"]["max_storage_buffers_per_shader_stage"].is_u64(), "{adapter}");
+        assert!(adapter["features"]["TIMESTAMP_QUERY"].is_boolean(), "{adapter}");
+    }
+}
