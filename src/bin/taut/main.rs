@@ -66,10 +66,19 @@ fn main() -> ExitCode {
     match outcome {
         Ok(outcome) => outcome.into(),
         Err(error) => {
-            output::say(&format!("{error:#}"));
+            output::say(&sentence(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// An error with its causes, each said once: some errors quote their cause themselves.
+fn sentence(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .map(ToString::to_string)
+        .reduce(|told, cause| if told.contains(&cause) { told } else { format!("{told}: {cause}") })
+        .unwrap_or_default()
 }
 
 /// Help and version as clap prints them; everything else as one line, like all other errors.

@@ -13,7 +13,7 @@ pub(crate) struct Options {
     pub(crate) scene: String,
 
     /// Vertices per side, or along the chain
-    #[arg(long, value_name = "N", default_value = "32", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "32", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: u32,
 
     /// What keeps the cloth from stretching
@@ -115,6 +115,11 @@ impl Options {
 fn at_most(limit: f64) -> f32 {
     let nearest = limit as f32;
     if f64::from(nearest) > limit { nearest.next_down() } else { nearest }
+}
+
+/// What sizes a scene can have is for the scene to say.
+fn size(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "must be a whole number of vertices".to_owned())
 }
 
 fn strain(text: &str) -> Result<f64, String> {

@@ -28,12 +28,12 @@ pub(crate) struct Files {
 impl Files {
     /// Refuses what cannot become a file, without touching anything.
     pub(crate) fn check(options: &Options) -> Result<()> {
-        if let Some(out) = &options.out {
-            if out.exists() && !out.is_dir() {
+        match &options.out {
+            Some(out) if out.exists() && !out.is_dir() => {
                 bail!("--out {} exists and is not a directory", out.display());
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Opens everything that will be written, so that what cannot be is known before the work is done.
@@ -173,7 +173,7 @@ pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -119,7 +119,7 @@ fn simulate(
 fn progress_bar(options: &Options, frames: u32) -> ProgressBar {
     let target = if options.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(frames.into()), target);
-    match ProgressStyle::with_template("{bar:40} frame {pos}/{len}, worst strain {msg}, {eta} left") {
+    match ProgressStyle::with_template("{bar:24} frame {pos}/{len}, worst strain {msg}, {eta} left") {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }

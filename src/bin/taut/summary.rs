@@ -98,8 +98,8 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// `iterations`, `inner_iterations`, `missed_substeps` and `dispatches_per_frame` are means over the frames,
-    /// `seconds_per_frame` is the median.
+    /// `iterations`, `inner_iterations` and `dispatches_per_frame` are means over the frames, `seconds_per_frame` is the
+    /// median; `missed_substeps` counts those of the whole run that the device left over the limit.
     pub(crate) fn json(&self) -> Value {
         let Self { subject, tally } = self;
         json!({
@@ -125,7 +125,7 @@ impl Summary {
             "seconds": f64::from(tally.frames) / subject.fps,
             "worst_frame": tally.worst_frame,
             "inner_iterations": tally.per_frame(tally.inner_iterations),
-            "missed_substeps": tally.per_frame(tally.missed_substeps),
+            "missed_substeps": tally.missed_substeps,
             "rejected_frames": tally.rejected_frames,
             "infeasible_edges": tally.infeasible_edges,
         })
@@ -144,6 +144,10 @@ impl Summary {
             0 => String::new(),
             total => format!(", with {} of linear solves", mean(tally.per_frame(total))),
         };
+        let missed = match tally.missed_substeps {
+            0 => String::new(),
+            missed => format!("; {} in all ended over the limit", count(missed)),
+        };
         let mut rows = vec![
             ("backend", self.backend().to_owned()),
             ("because", subject.reason.clone()),
@@ -155,7 +159,7 @@ impl Summary {
             ("strain limit", percent(subject.strain_limit)),
             ("worst strain", format!("{} in frame {}", self.worst_strain(), tally.worst_frame)),
             ("over the limit", format!("{} of {} frames", count(tally.frames_over.into()), count(tally.frames.into()))),
-            ("substeps", format!("{} per frame{asked}", count(subject.substeps.into()))),
+            ("substeps", format!("{} per frame{asked}{missed}", count(subject.substeps.into()))),
             ("iterations", format!("{} per frame{inner}", mean(tally.per_frame(tally.iterations)))),
             ("dispatches", format!("{} per frame", mean(tally.per_frame(tally.dispatches)))),
             ("time", format!("{:.2} ms per frame (median)", tally.median_seconds() * 1e3)),
