@@ -163,6 +163,15 @@ fn significant(value: f64, digits: i32) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// A time with three significant digits.
+pub(crate) fn duration(seconds: f64) -> String {
+    if seconds < 1.0 {
+        format!("{} ms", significant(seconds * 1e3, 3))
+    } else {
+        format!("{} s", significant(seconds, 3))
+    }
+}
+
 /// A mean of counts: tenths matter only where it is small.
 pub(crate) fn mean(value: f64) -> String {
     if value < 100.0 { significant((value * 10.0).round() / 10.0, 3) } else { count(value.round() as u64) }
@@ -194,6 +203,7 @@ mod tests {
         assert_eq!(percent(2.345e-6), "0.0002345 %");
         assert_eq!(percent(12.0), "1200 %");
         assert_eq!(percent(0.0), "0 %");
+        assert_eq!([0.012_345, 1.5].map(duration), ["12.3 ms", "1.5 s"]);
         assert_eq!(mean(14.0), "14");
         assert_eq!(mean(14.26), "14.3");
         assert_eq!(mean(12_345.6), "12,346");

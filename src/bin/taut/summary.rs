@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use taut::{Report, Substeps};
 
-use crate::output::{count, mean, percent, table};
+use crate::output::{count, duration, mean, percent, table};
 
 /// Version of the JSON: it grows when a key changes its meaning or goes.
 const SCHEMA_VERSION: u32 = 1;
@@ -162,7 +162,7 @@ impl Summary {
             ("substeps", format!("{} per frame{asked}{missed}", count(subject.substeps.into()))),
             ("iterations", format!("{} per frame{inner}", mean(tally.per_frame(tally.iterations)))),
             ("dispatches", format!("{} per frame", mean(tally.per_frame(tally.dispatches)))),
-            ("time", format!("{:.2} ms per frame (median)", tally.median_seconds() * 1e3)),
+            ("time", format!("{} per frame (median)", duration(tally.median_seconds()))),
         ];
         if !files.is_empty() {
             rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));
