@@ -16,8 +16,8 @@ use crate::reflect;
 /// Fields that a cloth needs on the GPU even if no kernel of its program mentions them.
 const ALWAYS: [&str; 7] = ["vertices", "normals", "triangles", "reactions", "velocities", "guards", "meters"];
 
-/// Iterations of a loop that are submitted before the host first looks whether it goes on.
-const FIRST_LOOK: u32 = 4;
+/// Iterations of a loop that are submitted before the host looks for the first time whether it goes on.
+const FIRST_BATCH: u32 = 4;
 
 /// A kernel with the buffers of one cloth.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct Bound {
 #[derive(Debug)]
 enum Op {
     Dispatch { bound: usize, offset: u32, groups: [u32; 2] },
-    Repeat { at_most: u32, guard: u32, body: Vec<Op> },
+    Repeat { at_most: u32, ends_early: bool, guard: u32, body: Vec<Op> },
 }
 
 /// The GPU half of a cloth.
@@ -63,7 +63,7 @@ impl Runner {
             ranges: Vec::new(),
             range_buffer,
             range_group,
-            habits: vec![FIRST_LOOK; crate::params::GUARDS],
+            habits: vec![FIRST_BATCH; crate::params::GUARDS],
         };
         for name in ALWAYS {
             runner.make_buffer(fields, fields.index(name)?).await?;
@@ -135,6 +135,7 @@ impl Runner {
                     }
                     Item::Repeat(repeat) => Op::Repeat {
                         at_most: repeat.at_most,
+                        ends_early: repeat.negotiable,
                         guard: repeat.guard,
                         body: self.translate(&repeat.body)?,
                     },
@@ -313,27 +314,31 @@ impl Runner {
             for op in ops {
                 match op {
                     Op::Dispatch { .. } => self.chunk_op(op, chunk),
-                    Op::Repeat { at_most, guard, body } => self.run_loop(*at_most, *guard, body, chunk).await?,
+                    Op::Repeat { at_most, ends_early: false, body, .. } => {
+                        for _ in 0..*at_most {
+                            self.run_ops(body, chunk).await?;
+                        }
+                    }
+                    Op::Repeat { at_most, guard, body, .. } => self.run_loop(*at_most, *guard, body, chunk).await?,
                 }
             }
             Ok(())
         })
     }
 
-    /// A loop without loops inside is submitted in batches: first as many iterations as it took last time, then twice
-    /// as many again; between two batches the host looks at the guard. Batches only decide how much is computed in
-    /// vain, never what.
+    /// A loop that may end early. Without loops inside it is submitted in batches: first about as many iterations as it
+    /// took last time, then a quarter more again and again; between two batches the host looks at the guard. Batches
+    /// only decide how much is computed in vain, never what.
     async fn run_loop(&mut self, at_most: u32, guard: u32, body: &[Op], chunk: &mut Chunk) -> Result<()> {
         let innermost = body.iter().all(|op| matches!(op, Op::Dispatch { .. }));
-        let mut batch = if innermost { self.habits[guard as usize].clamp(1, at_most) } else { 1 };
+        let first = if innermost { self.habits[guard as usize].clamp(1, at_most) } else { 1 };
         let mut done = 0;
-        while done < at_most {
-            batch = batch.min(at_most - done);
+        loop {
+            let batch = if done == 0 { first } else if innermost { (done / 4).max(2) } else { 1 };
+            let batch = batch.min(at_most - done);
             for _ in 0..batch {
                 if innermost {
-                    for op in body {
-                        self.chunk_op(op, chunk);
-                    }
+                    body.iter().for_each(|op| self.chunk_op(op, chunk));
                 } else {
                     self.run_ops(body, chunk).await?;
                 }
@@ -342,13 +347,9 @@ impl Runner {
             if done == at_most || !self.look(guard, chunk).await? {
                 break;
             }
-            if innermost {
-                batch = done;
-            }
         }
-        if innermost {
-            self.habits[guard as usize] = done.max(FIRST_LOOK);
-        }
+        // One batch was enough: try a little less next time, so that the habit follows the need downwards too.
+        self.habits[guard as usize] = if done == first { done - done / 8 } else { done };
         Ok(())
     }
 

@@ -45,7 +45,7 @@ pub struct Jacobi {
 
 impl Default for Jacobi {
     fn default() -> Self {
-        Self { sweeps: 8000, sweeps_per_check: 4, relaxation: 1.0, blend: 0.2 }
+        Self { sweeps: 8000, sweeps_per_check: 8, relaxation: 1.0, blend: 0.2 }
     }
 }
 
