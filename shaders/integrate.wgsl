@@ -57,7 +57,8 @@ fn predict(invocation: Invocation) {
         if (clock.substep == 1u && commanded(v)) {
             velocity += apply_inverse_mass(vertex.inverse_mass, commands[v].xyz);
         }
-        velocity = (velocity + clock.h * acceleration) / (1.0 + frame.drag * clock.h);
+        // Drag acts on the motion there is, not on what gravity is about to add: weight at rest stays the weight.
+        velocity = velocity / (1.0 + frame.drag * clock.h) + clock.h * acceleration;
         remainders[v] = vec4<f32>(remainder, 0.0);
         displacements[v] = vec4<f32>(remainder + clock.h * velocity, 0.0);
     } else {

@@ -103,7 +103,7 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
             if clock.substep == 1 && commanded(frame, commands, v) {
                 velocity += apply_inverse_mass(vertex.inverse_mass, xyz(commands[v]));
             }
-            velocity = (velocity + clock.h * acceleration) / (1.0 + frame.drag * clock.h);
+            velocity = velocity / (1.0 + frame.drag * clock.h) + clock.h * acceleration;
             remainders[v] = padded(remainder);
             displacements[v] = padded(remainder + clock.h * velocity);
         } else {

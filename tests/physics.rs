@@ -1,0 +1,341 @@
+//! The motion is right, not only the strain: analytic answers, rest, forces, momentum.
+
+mod common;
+
+use common::*;
+use taut::{
+    Cloth, FastProjection, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Relocation, Scene, Settings,
+    Substeps, scene,
+};
+
+const G: f64 = 9.81;
+
+/// A chain of equal edges through the given points; masses in kg.
+fn rope(points: &[[f32; 3]], masses: Vec<f32>, pins: Vec<u32>, edge: f32) -> Scene {
+    let lines: Vec<[u32; 2]> = (1..points.len() as u32).map(|k| [k - 1, k]).collect();
+    // The rest shape is a straight line: only its lengths matter.
+    let positions = (0..points.len()).map(|k| [k as f32 * edge, 0.0, 0.0]).collect();
+    let descriptor = MeshDescriptor { positions, lines, mass: Mass::PerVertex(masses), pins, ..Default::default() };
+    Scene { name: "rope", mesh: Mesh::new(descriptor).unwrap(), start: points.to_vec() }
+}
+
+/// A mass of 1 kg on a rod of 1 m, released horizontally.
+fn pendulum() -> Scene {
+    rope(&[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], vec![1.0, 1.0], vec![0], 1.0)
+}
+
+fn energy(cloth: &Cloth) -> f64 {
+    let masses = cloth.mesh().masses();
+    let positions = cloth.snapshot().unwrap().positions;
+    let velocities = cloth.velocities().unwrap();
+    let mut sum = 0.0;
+    for v in 0..masses.len() {
+        if !cloth.mesh().pins().contains(&(v as u32)) {
+            let squared: f64 = velocities[v].iter().map(|x| f64::from(*x).powi(2)).sum();
+            sum += f64::from(masses[v]) * (0.5 * squared + G * f64::from(positions[v][1]));
+        }
+    }
+    sum
+}
+
+/// Angle below the horizontal and rate of a pendulum released horizontally, by RK4 with 10⁵ steps.
+fn pendulum_angle(time: f64) -> f64 {
+    let steps = 100_000;
+    let dt = time / f64::from(steps);
+    let rate = |[angle, speed]: [f64; 2]| [speed, G * angle.cos()];
+    let mut y = [0.0, 0.0];
+    for _ in 0..steps {
+        let add = |y: [f64; 2], k: [f64; 2], dt: f64| [y[0] + dt * k[0], y[1] + dt * k[1]];
+        let k1 = rate(y);
+        let k2 = rate(add(y, k1, dt / 2.0));
+        let k3 = rate(add(y, k2, dt / 2.0));
+        let k4 = rate(add(y, k3, dt));
+        y = [0, 1].map(|i| y[i] + dt / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]));
+    }
+    y[0]
+}
+
+#[test]
+fn free_fall_with_a_thousand_substeps() {
+    let settings = Settings { substeps: Substeps::Fixed(1000), ..Default::default() };
+    let mut cloth = cpu(scene::sheet(6).unwrap(), settings);
+    for _ in 0..30 {
+        cloth.step(&frame(FRAME)).unwrap();
+    }
+    let [x, y, z] = center(&cloth.snapshot().unwrap().positions);
+    // Semi-implicit Euler falls g h² n(n+1)/2; f32 engines that form (x_new − x)/h stall here.
+    let expected = -0.5 * G * 0.25 * (1.0 + 1.0 / 30_000.0);
+    // 0.1 %: each substep adds 1/30,000 of the speed to it, and that sum is rounded to 24 bits (2e-4 in all).
+    assert!((y / expected - 1.0).abs() < 1e-3, "{y} instead of {expected}");
+    assert!((x - 0.5).abs() < 1e-6 && (z - 0.5).abs() < 1e-6, "{x} {z}");
+}
+
+#[test]
+fn pendulum_with_a_thousand_substeps() {
+    for (name, method) in methods() {
+        let settings = Settings { substeps: Substeps::Fixed(1000), method, ..Default::default() };
+        let mut cloth = cpu(pendulum(), settings);
+        for _ in 0..60 {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        let [x, y, _] = cloth.snapshot().unwrap().positions[1];
+        let angle = f64::from(-y).atan2(f64::from(x));
+        let expected = pendulum_angle(1.0);
+        // 0.1 % of the way; the method itself is off by 0.02 at h = 1/800 and of first order, so 3e-4 here.
+        assert!((angle / expected - 1.0).abs() < 1e-3, "{name}: {angle} instead of {expected}");
+        let radius = f64::from(x).hypot(f64::from(y));
+        assert!((radius - 1.0).abs() < 2e-6, "{name}: radius {radius}");
+    }
+}
+
+#[test]
+fn pendulum_loses_the_energy_that_backward_projection_loses() {
+    // Fast projection from 90°, after 1 s, in units of m g l.
+    for (substeps, expected) in [(1, -0.2842), (2, -0.1610), (5, -0.0700)] {
+        let settings = Settings {
+            substeps: Substeps::Fixed(substeps),
+            strain_limit: 1e-5,
+            method: Method::FastProjection(FastProjection { tolerance: 1e-3, ..Default::default() }),
+            ..Default::default()
+        };
+        let mut cloth = cpu(pendulum(), settings);
+        for _ in 0..60 {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        let lost = energy(&cloth) / G;
+        assert!((lost - expected).abs() < 2e-3, "{substeps} substeps: {lost} instead of {expected}");
+    }
+}
+
+#[test]
+fn the_lowest_point_comes_at_the_same_time_at_any_step() {
+    // A curtain is lowest after about 0.48 s; an engine that stalls at small steps is late.
+    let lowest = |substeps: u32| {
+        let mut cloth = cpu(scene::curtain(8).unwrap(), Settings { substeps: Substeps::Fixed(substeps), ..Default::default() });
+        let heights: Vec<f64> = (0..42)
+            .map(|_| {
+                cloth.step(&frame(FRAME)).unwrap();
+                center(&cloth.snapshot().unwrap().positions)[1]
+            })
+            .collect();
+        let least = (0..heights.len()).min_by(|a, b| heights[*a].total_cmp(&heights[*b])).unwrap();
+        (least + 1) as f64 / 60.0
+    };
+    let (coarse, fine) = (lowest(8), lowest(1000));
+    assert!((0.43..=0.53).contains(&fine), "lowest at {fine} s");
+    assert!((coarse - fine).abs() <= 1.5 / 60.0, "{coarse} s at 8 substeps, {fine} s at 1000");
+}
+
+/// A curtain that hangs straight down, settled with drag where the solver has a sag of its own.
+fn resting_curtain(method: Method, substeps: u32) -> Cloth {
+    let settles = !matches!(method, Method::FastProjection(_));
+    let scene = scene::curtain(16).unwrap();
+    let straight: Vec<[f32; 3]> = scene.start.iter().map(|[x, _, z]| [*x, -z, 0.0]).collect();
+    let mut cloth = cpu(scene, Settings { substeps: Substeps::Fixed(substeps), method, ..Default::default() });
+    cloth.set_state(&straight, &vec![[0.0; 3]; straight.len()]).unwrap();
+    if settles {
+        cloth.change(|live| live.drag = 4.0).unwrap();
+        for _ in 0..(240.min(24_000 / substeps)) {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        cloth.change(|live| live.drag = 0.0).unwrap();
+    }
+    cloth
+}
+
+fn stays_at_rest(method: Method, substeps: u32) {
+    let mut cloth = resting_curtain(method, substeps);
+    let name = cloth.settings().method.solver().name();
+    let weight: f64 = cloth.mesh().masses().iter().map(|m| f64::from(*m) * G).sum();
+    for number in 0..60 {
+        cloth.step(&frame(FRAME)).unwrap();
+        let velocities = cloth.velocities().unwrap();
+        let squared: f64 = velocities.iter().flatten().map(|x| f64::from(*x).powi(2)).sum();
+        let rms = (squared / velocities.len() as f64).sqrt();
+        assert!(rms < 1e-3, "{name}, {substeps} substeps, frame {number}: rms speed {rms} m/s");
+        let force: f64 = cloth.pin_forces().unwrap().iter().map(|[_, y, _]| f64::from(-y)).sum();
+        let error = (force / weight - 1.0).abs();
+        assert!(error < 0.01, "{name}, {substeps} substeps, frame {number}: {force} N for a weight of {weight} N");
+    }
+}
+
+#[test]
+fn fast_projection_rests() {
+    for substeps in [8, 32, 1000] {
+        stays_at_rest(Method::FastProjection(FastProjection::default()), substeps);
+    }
+}
+
+#[test]
+fn gauss_seidel_rests() {
+    for substeps in [8, 32, 1000] {
+        stays_at_rest(Method::named("gauss-seidel").unwrap(), substeps);
+    }
+}
+
+#[test]
+fn jacobi_rests() {
+    for substeps in [8, 32, 1000] {
+        stays_at_rest(Method::named("jacobi").unwrap(), substeps);
+    }
+}
+
+#[test]
+fn a_chain_hangs_with_its_weight_at_large_steps() {
+    // Ten links of 0.1 kg at h = 1/60: the multipliers alone are 15 % low, the accumulated corrections are not.
+    let points: Vec<[f32; 3]> = (0..11).map(|k| [0.0, -0.1 * k as f32, 0.0]).collect();
+    let settings = Settings { substeps: Substeps::Fixed(1), strain_limit: 1e-4, ..Default::default() };
+    let mut cloth = cpu(rope(&points, vec![0.1; 11], vec![0], 0.1), settings);
+    for _ in 0..60 {
+        cloth.step(&frame(FRAME)).unwrap();
+    }
+    let [_, y, _] = cloth.pin_forces().unwrap()[0];
+    assert!((f64::from(-y) / (1.1 * G) - 1.0).abs() < 0.01, "{y} N instead of {} N", -1.1 * G);
+}
+
+#[test]
+fn a_chain_between_two_pins_takes_the_funicular_polygon() {
+    // Length 1, span 0.8, equal inner masses: the polygon with tan θ_k = c k, not the smooth catenary (0.265437509).
+    for (edges, sag) in [(10usize, 0.266864426f64), (20, 0.265791567)] {
+        let half = (edges / 2) as f32;
+        let slope = 0.6f32; // cos 0.8, sin 0.6: a V of the right span and length to start from
+        let points: Vec<[f32; 3]> = (0..=edges)
+            .map(|k| {
+                let x = k as f32 * 0.8 / edges as f32;
+                let depth = (half - (k as f32 - half).abs()) * slope / edges as f32;
+                [x, -depth, 0.0]
+            })
+            .collect();
+        let pins = vec![0, edges as u32];
+        let settings = Settings { substeps: Substeps::Fixed(8), drag: 3.0, strain_limit: 1e-4, ..Default::default() };
+        let mut cloth = cpu(rope(&points, vec![0.01; edges + 1], pins, 1.0 / edges as f32), settings);
+        for _ in 0..600 {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        let lowest = cloth.snapshot().unwrap().positions.iter().fold(0.0f32, |least, p| least.min(p[1]));
+        assert!((f64::from(-lowest) - sag).abs() < 1e-4, "{edges} edges: sag {} instead of {sag}", -lowest);
+    }
+}
+
+#[test]
+fn momentum_is_kept_without_pins() {
+    for method in [Method::default(), Method::GaussSeidel(GaussSeidel::default())] {
+        let scene = scene::sheet(8).unwrap();
+        let masses: Vec<f64> = scene.mesh.masses().iter().map(|m| f64::from(*m)).collect();
+        let start = scene.start.clone();
+        let settings = Settings { gravity: [0.0; 3], substeps: Substeps::Fixed(8), method, ..Default::default() };
+        let mut cloth = cpu(scene, settings);
+        let wild: Vec<[f32; 3]> =
+            (0..64).map(|k| [(k as f32 * 1.3).sin(), (k as f32 * 2.1).cos(), (k as f32 * 0.7).sin()]).collect();
+        cloth.set_state(&start, &wild).unwrap();
+        let momentum = |velocities: &[[f32; 3]]| -> [f64; 3] {
+            [0, 1, 2].map(|i| velocities.iter().zip(&masses).map(|(v, m)| m * f64::from(v[i])).sum())
+        };
+        let before = momentum(&wild);
+        for _ in 0..10 {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        let after = momentum(&cloth.velocities().unwrap());
+        // All speeds are about 1 m/s, so the scale is the total mass of 0.2 kg.
+        for (before, after) in before.iter().zip(after) {
+            assert!((before - after).abs() < 0.2 * 1e-5, "{before} became {after}");
+        }
+    }
+}
+
+#[test]
+fn driven_pins_arrive_exactly_and_in_equal_parts() {
+    let mut cloth = cpu(scene::hang(9).unwrap(), Settings { substeps: Substeps::Fixed(8), ..Default::default() });
+    let pins = cloth.mesh().pins().to_vec();
+    let resting = cloth.snapshot().unwrap().positions[pins[1] as usize];
+    for number in 1..=20 {
+        let position = [0.005 + 0.01 * number as f32, (0.3 * number as f32).sin() * 0.05, 0.0];
+        let targets = [PinTarget { vertex: pins[0], position }];
+        cloth.step(&taut::FrameInput { dt: FRAME, pin_targets: &targets }).unwrap();
+        let snapshot = cloth.snapshot().unwrap();
+        assert_eq!(snapshot.positions[pins[0] as usize].map(f32::to_bits), position.map(f32::to_bits));
+        assert_eq!(snapshot.positions[pins[1] as usize].map(f32::to_bits), resting.map(f32::to_bits));
+        assert_eq!(snapshot.report.converged, Some(true), "frame {number}: {:?}", snapshot.report);
+    }
+    // The pin's velocity is the way of one substep over its length: 0.01 m per frame sideways.
+    let speed = cloth.velocities().unwrap()[pins[0] as usize][0];
+    assert!((speed - 0.6).abs() < 1e-4, "{speed} m/s");
+    // Without a target it stays where it is, bit for bit.
+    let there = cloth.snapshot().unwrap().positions[pins[0] as usize];
+    cloth.step(&frame(FRAME)).unwrap();
+    assert_eq!(cloth.snapshot().unwrap().positions[pins[0] as usize].map(f32::to_bits), there.map(f32::to_bits));
+}
+
+#[test]
+fn teleport_does_not_whip() {
+    let settings = || Settings { substeps: Substeps::Fixed(8), ..Default::default() };
+    let mut still = cpu(scene::hang(9).unwrap(), settings());
+    let mut moved = cpu(scene::hang(9).unwrap(), settings());
+    let translation = [3.0, 1.0, -2.0];
+    for number in 0..20 {
+        if number == 10 {
+            // Half a turn about y, then away.
+            moved.teleport(Relocation { rotation: [0.0, 1.0, 0.0, 0.0], translation }).unwrap();
+        }
+        still.step(&frame(FRAME)).unwrap();
+        moved.step(&frame(FRAME)).unwrap();
+    }
+    let expected: Vec<[f32; 3]> = still
+        .snapshot()
+        .unwrap()
+        .positions
+        .iter()
+        .map(|[x, y, z]| [translation[0] - x, translation[1] + y, translation[2] - z])
+        .collect();
+    for (expected, found) in expected.iter().zip(moved.snapshot().unwrap().positions) {
+        for (a, b) in expected.iter().zip(found) {
+            // Gravity is along the axis, so the motion is the same up to rounding at |x| = 3 m, amplified by swinging.
+            assert!((a - b).abs() < 1e-3, "{expected:?} {found:?}");
+        }
+    }
+    assert_eq!(moved.snapshot().unwrap().report.converged, Some(true));
+}
+
+#[test]
+fn an_impulse_changes_momentum_by_itself() {
+    let settings = Settings { gravity: [0.0; 3], substeps: Substeps::Fixed(8), ..Default::default() };
+    let mut cloth = cpu(scene::sheet(6).unwrap(), settings);
+    cloth.add_impulse(7, [0.001, 0.002, 0.0]).unwrap();
+    cloth.add_impulse(7, [0.0, 0.0, 0.003]).unwrap();
+    cloth.step(&frame(FRAME)).unwrap();
+    cloth.step(&frame(FRAME)).unwrap();
+    let masses = cloth.mesh().masses().to_vec();
+    let velocities = cloth.velocities().unwrap();
+    for (axis, expected) in [0.001, 0.002, 0.003].into_iter().enumerate() {
+        let momentum: f64 = velocities.iter().zip(&masses).map(|(v, m)| f64::from(v[axis]) * f64::from(*m)).sum();
+        assert!((momentum - expected).abs() < 1e-7, "axis {axis}: {momentum} instead of {expected} N·s");
+    }
+}
+
+#[test]
+fn reset_repeats_the_run_bit_for_bit() {
+    let mut cloth = cpu(scene::hang(9).unwrap(), Settings::default());
+    let mut run = || {
+        for _ in 0..20 {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        let positions = cloth.snapshot().unwrap().positions;
+        cloth.reset().unwrap();
+        positions
+    };
+    let (first, second) = (run(), run());
+    assert_eq!(first, second);
+}
+
+#[test]
+fn drag_slows_free_fall_to_its_terminal_speed() {
+    let settings = Settings { drag: 4.0, substeps: Substeps::Fixed(4), ..Default::default() };
+    let mut cloth = cpu(scene::sheet(4).unwrap(), settings);
+    for _ in 0..300 {
+        cloth.step(&frame(FRAME)).unwrap();
+    }
+    let speed = f64::from(-cloth.velocities().unwrap()[0][1]);
+    // v = v/(1 + k h) + g h settles at g/k + g h.
+    let expected = G / 4.0 + G / 240.0;
+    assert!((speed - expected).abs() < 1e-3, "{speed} m/s instead of {expected}");
+}
