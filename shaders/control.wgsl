@@ -11,7 +11,7 @@
 fn begin_frame() {
     decisions[0] = 1u;
     times[0] = Clock(frame.dt / f32(frame.substeps), 0u, frame.substeps, 0u);
-    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, vec2<u32>(0u));
+    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0u);
     faults[0] = 0u;
 }
 
@@ -35,7 +35,8 @@ fn begin_substep() {
     times[0].substep = next;
 }
 
-// Notes the strain after an iteration and ends the loop where it is within the limit. Argument: iterations done.
+// Notes the strain after an iteration and ends the loop where it is within the limit.
+// Arguments: iterations done, guard word of a loop inside that should have ended before its bound (0: none).
 @compute @workgroup_size(1)
 fn decide_strain() {
     if (decisions[range.guard] == 0u) {
@@ -43,6 +44,9 @@ fn decide_strain() {
     }
     meters[0].strain = sums[STRAIN].x;
     meters[0].iterations += range.arguments.x;
+    if (range.arguments.y != 0u && decisions[range.arguments.y] != 0u) {
+        meters[0].exhausted += 1u;
+    }
     if (sums[STRAIN].x <= frame.strain_limit) {
         decisions[range.guard] = 0u;
     }

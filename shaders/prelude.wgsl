@@ -15,7 +15,7 @@ struct Frame {
     substeps: u32, commanded: u32, padding: vec2<u32>,
 }
 struct Clock { h: f32, substep: u32, substeps: u32, padding: u32 }
-struct Meters { strain: f32, worst_strain: f32, iterations: u32, inner_iterations: u32, substeps: u32, missed: u32, padding: vec2<u32> }
+struct Meters { strain: f32, worst_strain: f32, iterations: u32, inner_iterations: u32, substeps: u32, missed: u32, exhausted: u32, padding: u32 }
 
 struct Invocation {
     @builtin(workgroup_id) group: vec3<u32>,

@@ -126,9 +126,7 @@ impl Pair {
                 written.push(fields.index(name)?);
             }
         }
-        let mut encoder = self.gpu.encoder();
-        self.gpu.encode_one(&mut encoder, dispatch)?;
-        self.gpu.gpu().queue().submit([encoder.finish()]);
+        self.gpu.submit_scoped(|encoder| self.gpu.encode_one(encoder, dispatch))??;
         let names: Vec<&str> = written.iter().map(|number| fields.specs()[*number].name).collect();
         let bytes = pollster::block_on(self.gpu.read(&names, Waiting::Block))?;
         let before = fields.clone();

@@ -179,8 +179,10 @@ pub struct Meters {
     pub(crate) substeps: u32,
     /// Substeps that ended over the limit.
     pub(crate) missed: u32,
-    pub(crate) padding: UVec2,
+    /// Linear solves that ended at their bound.
+    pub(crate) exhausted: u32,
+    pub(crate) padding: u32,
 }
 element!(Meters {
-    0: strain, 1: worst_strain, 2: iterations, 3: inner_iterations, 4: substeps, 5: missed, 6: padding,
+    0: strain, 1: worst_strain, 2: iterations, 3: inner_iterations, 4: substeps, 5: missed, 6: exhausted, 7: padding,
 });

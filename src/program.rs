@@ -143,21 +143,23 @@ impl Program {
         list
     }
 
-    /// Lowers the bounds of the loops until at most `budget` dispatches are left: the largest negotiable bound is
-    /// halved, the outermost of equals first, again and again. Returns the number of dispatches left, which is over
-    /// the budget if one iteration of everything does not fit.
+    /// Lowers the bounds of the loops until at most `budget` dispatches are left. Outer loops are halved first, down to
+    /// [`KEEP`] iterations: an unfinished outer loop shows in the strain, an unfinished inner one only in the motion.
+    /// Then inner loops, down to one iteration, then outer ones. Returns the number of dispatches left, which is over the budget
+    /// if one iteration of everything does not fit.
     pub fn fit(&mut self, budget: u64) -> u64 {
-        loop {
-            let left = self.dispatch_count();
-            let mut most = 1;
-            largest(&self.items, &mut most);
-            if left <= budget || most == 1 {
-                return left;
-            }
-            halve(&mut self.items, most);
+        let depth = depth(&self.items);
+        let outer_first = (0..depth).map(|level| (level, KEEP));
+        let inner_first = (0..depth).rev().map(|level| (level, 1));
+        for (level, least) in outer_first.chain(inner_first) {
+            while self.dispatch_count() > budget && halve(&mut self.items, level, least) {}
         }
+        self.dispatch_count()
     }
 }
+
+/// Iterations of a loop that are kept while another loop can be shortened.
+const KEEP: u32 = 4;
 
 fn count(items: &[Item]) -> u64 {
     items.iter().fold(0u64, |sum, item| {
@@ -177,31 +179,25 @@ fn collect<'a>(items: &'a [Item], list: &mut Vec<&'a Dispatch>) {
     }
 }
 
-fn largest(items: &[Item], most: &mut u32) {
-    for item in items {
-        if let Item::Repeat(repeat) = item {
-            if repeat.negotiable {
-                *most = repeat.at_most.max(*most);
-            }
-            largest(&repeat.body, most);
-        }
-    }
+/// How deep loops are nested.
+fn depth(items: &[Item]) -> usize {
+    let deeper = |item: &Item| if let Item::Repeat(repeat) = item { 1 + depth(&repeat.body) } else { 0 };
+    items.iter().map(deeper).max().unwrap_or(0)
 }
 
-/// Halves the first negotiable bound that equals `most`; reports whether there was one.
-fn halve(items: &mut [Item], most: u32) -> bool {
+/// Halves the negotiable loops of one level of nesting, not below `least`; reports whether there was any.
+fn halve(items: &mut [Item], level: usize, least: u32) -> bool {
+    let mut any = false;
     for item in items {
-        if let Item::Repeat(repeat) = item {
-            if repeat.negotiable && repeat.at_most == most {
-                repeat.at_most = most / 2;
-                return true;
-            }
-            if halve(&mut repeat.body, most) {
-                return true;
-            }
+        let Item::Repeat(repeat) = item else { continue };
+        if level > 0 {
+            any |= halve(&mut repeat.body, level - 1, least);
+        } else if repeat.negotiable && repeat.at_most > least {
+            repeat.at_most = (repeat.at_most / 2).max(least);
+            any = true;
         }
     }
-    false
+    any
 }
 
 /// Writes a [`Program`].
@@ -270,9 +266,10 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Records a loop whose bound may be lowered to fit a budget of dispatches.
-    pub fn repeat(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) {
-        self.repeat_with(at_most, true, body);
+    /// Records a loop whose bound may be lowered to fit a budget of dispatches; returns its guard word, which stays on if the
+    /// loop ends at its bound.
+    pub fn repeat(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) -> u32 {
+        self.repeat_with(at_most, true, body)
     }
 
     /// Records a loop whose bound is part of the result (substeps).
@@ -280,7 +277,7 @@ impl<'a> Recorder<'a> {
         self.repeat_with(at_most, false, body);
     }
 
-    fn repeat_with(&mut self, at_most: u32, negotiable: bool, body: impl FnOnce(&mut Self)) {
+    fn repeat_with(&mut self, at_most: u32, negotiable: bool, body: impl FnOnce(&mut Self)) -> u32 {
         let guard = self.guard_count;
         self.guard_count += 1;
         self.dispatch_range(&crate::stage::control::OPEN_LOOP, 0..1, [guard, self.guard, 0, 0]);
@@ -290,6 +287,7 @@ impl<'a> Recorder<'a> {
         self.guard = parent;
         let body = std::mem::replace(&mut self.items, outer);
         self.items.push(Item::Repeat(Repeat { at_most, negotiable, guard, body }));
+        guard
     }
 
     /// The finished program.

@@ -80,6 +80,9 @@ pub struct Report {
     pub substeps: u32,
     /// Substeps that ended over the limit.
     pub missed_substeps: u32,
+    /// Linear solves that ended at their bound instead of their tolerance: the dispatch budget or
+    /// [`crate::FastProjection::inner_iterations`] was too small for them.
+    pub exhausted_solves: u32,
     /// Dispatches of this frame: those that ran on the CPU, those that were submitted or recorded on the GPU.
     pub dispatches: u64,
     /// Whether a substep produced a value that is not finite. Its result was thrown away, and the rest of the frame
@@ -98,6 +101,7 @@ impl Report {
             inner_iterations: meters.inner_iterations,
             substeps: meters.substeps,
             missed_substeps: meters.missed,
+            exhausted_solves: meters.exhausted,
             dispatches,
             rejected: faults != 0,
         }

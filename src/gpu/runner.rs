@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytemuck::bytes_of;
-use wgpu::util::DeviceExt;
 
 use super::readback::{Staging, Waiting};
 use super::{Gpu, Pipeline, need, scoped};
@@ -44,7 +43,6 @@ pub(crate) struct Runner {
     bound: Vec<Bound>,
     ops: Vec<Op>,
     ranges: Vec<Range>,
-    range_buffer: wgpu::Buffer,
     range_group: wgpu::BindGroup,
     /// Iterations that each loop took last time, by guard word: where the host looks first next time.
     habits: Vec<u32>,
@@ -53,7 +51,7 @@ pub(crate) struct Runner {
 impl Runner {
     /// Creates and fills the buffers, compiles the kernels, binds them.
     pub(crate) async fn new(gpu: &Gpu, program: &Program, fields: &Fields) -> Result<Self> {
-        let (range_buffer, range_group) = upload_ranges(gpu, &[])?;
+        let range_group = upload_ranges(gpu, &[])?;
         let mut runner = Self {
             gpu: gpu.clone(),
             buffers: fields.specs().iter().map(|_| None).collect(),
@@ -61,7 +59,6 @@ impl Runner {
             bound: Vec::new(),
             ops: Vec::new(),
             ranges: Vec::new(),
-            range_buffer,
             range_group,
             habits: vec![FIRST_BATCH; crate::params::GUARDS],
         };
@@ -110,7 +107,7 @@ impl Runner {
         ranges.dedup();
         if ranges != self.ranges {
             // A new buffer, not new contents: frames that were recorded but not submitted still use the old one.
-            (self.range_buffer, self.range_group) = upload_ranges(&self.gpu, &ranges)?;
+            self.range_group = upload_ranges(&self.gpu, &ranges)?;
             self.ranges = ranges;
         }
         self.ops = self.translate(&program.items)?;
@@ -230,15 +227,7 @@ impl Runner {
     /// inputs in whatever order and number they are submitted.
     pub(crate) fn record_inputs(&self, encoder: &mut wgpu::CommandEncoder, inputs: &[(&str, &[u8])]) -> Result<()> {
         let bytes: Vec<u8> = inputs.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
-        let device = &self.gpu.device;
-        let (upload, outcome) = scoped(device, || {
-            device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-                label: Some("taut frame"),
-                contents: &bytes,
-                usage: wgpu::BufferUsages::COPY_SRC,
-            })
-        });
-        ready(outcome)?;
+        let upload = filled(&self.gpu.device, "taut frame", wgpu::BufferUsages::COPY_SRC, &bytes)?;
         let mut offset = 0;
         for (name, bytes) in inputs {
             let size = bytes.len() as u64;
@@ -293,15 +282,13 @@ impl Runner {
     /// Runs the program on the queue, in submissions of at most `most` dispatches; loops end where the host sees that
     /// their guard is off. Returns the number of dispatches submitted.
     pub(crate) async fn run(&mut self, inputs: &[(&str, &[u8])], most: u64, waiting: Waiting) -> Result<u64> {
-        let mut encoder = self.encoder();
-        self.record_inputs(&mut encoder, inputs)?;
-        self.gpu.queue.submit([encoder.finish()]);
+        self.submit_scoped(|encoder| self.record_inputs(encoder, inputs))??;
         let mut chunk = Chunk { pending: Vec::new(), submitted: 0, most: most.max(1), waiting };
         let ops = std::mem::take(&mut self.ops);
         let outcome = self.run_ops(&ops, &mut chunk).await;
         self.ops = ops;
         outcome?;
-        self.submit(&mut chunk, None);
+        self.submit(&mut chunk, None)?;
         Ok(chunk.submitted)
     }
 
@@ -313,7 +300,7 @@ impl Runner {
         Box::pin(async move {
             for op in ops {
                 match op {
-                    Op::Dispatch { .. } => self.chunk_op(op, chunk),
+                    Op::Dispatch { .. } => self.chunk_op(op, chunk)?,
                     Op::Repeat { at_most, ends_early: false, body, .. } => {
                         for _ in 0..*at_most {
                             self.run_ops(body, chunk).await?;
@@ -338,7 +325,7 @@ impl Runner {
             let batch = batch.min(at_most - done);
             for _ in 0..batch {
                 if innermost {
-                    body.iter().for_each(|op| self.chunk_op(op, chunk));
+                    body.iter().try_for_each(|op| self.chunk_op(op, chunk))?;
                 } else {
                     self.run_ops(body, chunk).await?;
                 }
@@ -353,34 +340,49 @@ impl Runner {
         Ok(())
     }
 
-    fn chunk_op(&self, op: &Op, chunk: &mut Chunk) {
+    fn chunk_op(&self, op: &Op, chunk: &mut Chunk) -> Result<()> {
         if let Op::Dispatch { bound, offset, groups } = op {
             if chunk.pending.len() as u64 == chunk.most {
-                self.submit(chunk, None);
+                self.submit(chunk, None)?;
             }
             chunk.pending.push((*bound, *offset, *groups));
         }
+        Ok(())
     }
 
     /// Submits what is pending as one compute pass, and the read-back of a buffer behind it.
-    fn submit(&self, chunk: &mut Chunk, read: Option<&wgpu::Buffer>) -> Option<Staging> {
-        let mut encoder = self.encoder();
-        if !chunk.pending.is_empty() {
-            let mut pass = begin(&mut encoder);
-            for (bound, offset, groups) in &chunk.pending {
-                self.encode_dispatch(&mut pass, *bound, *offset, *groups);
+    fn submit(&self, chunk: &mut Chunk, read: Option<&wgpu::Buffer>) -> Result<Option<Staging>> {
+        let staging = self.submit_scoped(|encoder| {
+            if !chunk.pending.is_empty() {
+                let mut pass = begin(encoder);
+                for (bound, offset, groups) in &chunk.pending {
+                    self.encode_dispatch(&mut pass, *bound, *offset, *groups);
+                }
             }
-        }
-        let staging = read.map(|buffer| Staging::record(&self.gpu.device, &mut encoder, &[(buffer, buffer.size())]));
-        self.gpu.queue.submit([encoder.finish()]);
+            read.map(|buffer| Staging::record(&self.gpu.device, encoder, &[(buffer, buffer.size())]))
+        })?;
         chunk.submitted += chunk.pending.len() as u64;
         chunk.pending.clear();
-        staging
+        Ok(staging)
+    }
+
+    /// Records into an encoder and submits it, errors of the device as errors of ours.
+    pub(crate) fn submit_scoped<T>(&self, record: impl FnOnce(&mut wgpu::CommandEncoder) -> T) -> Result<T> {
+        let (made, outcome) = scoped(&self.gpu.device, || {
+            let label = Some("taut");
+            let mut encoder =
+                self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label });
+            let made = record(&mut encoder);
+            self.gpu.queue.submit([encoder.finish()]);
+            made
+        });
+        ready(outcome)?;
+        Ok(made)
     }
 
     /// Submits what is pending and reads a guard word.
     async fn look(&self, guard: u32, chunk: &mut Chunk) -> Result<bool> {
-        let Some(staging) = self.submit(chunk, self.named("guards")) else { return Ok(true) };
+        let Some(staging) = self.submit(chunk, self.named("guards"))? else { return Ok(true) };
         let bytes = staging.bytes(&self.gpu.device, chunk.waiting).await?;
         let words: Vec<u32> = bytemuck::pod_collect_to_vec(&bytes);
         Ok(words.get(guard as usize).is_some_and(|word| *word != 0))
@@ -402,18 +404,12 @@ impl Runner {
 
     /// Reads whole fields by name, now.
     pub(crate) async fn read(&self, names: &[&str], waiting: Waiting) -> Result<Vec<u8>> {
-        let mut encoder = self.encoder();
-        let staging = self.record_read(&mut encoder, names)?;
-        self.gpu.queue.submit([encoder.finish()]);
+        let staging = self.submit_scoped(|encoder| self.record_read(encoder, names))??;
         staging.bytes(&self.gpu.device, waiting).await
     }
 
     pub(crate) fn gpu(&self) -> &Gpu {
         &self.gpu
-    }
-
-    pub(crate) fn encoder(&self) -> wgpu::CommandEncoder {
-        self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("taut") })
     }
 }
 
@@ -448,7 +444,7 @@ fn stride(gpu: &Gpu) -> u32 {
 }
 
 /// All dispatch records in one uniform buffer.
-fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<(wgpu::Buffer, wgpu::BindGroup)> {
+fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<wgpu::BindGroup> {
     let stride = stride(gpu) as usize;
     let mut bytes = vec![0; stride * ranges.len().max(1)];
     for (slot, range) in bytes.chunks_mut(stride).zip(ranges) {
@@ -456,22 +452,34 @@ fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<(wgpu::Buffer, wgpu::Bin
     }
     need("max_buffer_size", bytes.len() as u64, gpu.device.limits().max_buffer_size)?;
     let device = &gpu.device;
-    let (made, outcome) = scoped(device, || {
-        let label = Some("taut ranges");
-        let usage = wgpu::BufferUsages::UNIFORM;
-        let buffer =
-            device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label, contents: &bytes, usage });
+    let buffer = filled(device, "taut ranges", wgpu::BufferUsages::UNIFORM, &bytes)?;
+    let (group, outcome) = scoped(device, || {
         let size = wgpu::BufferSize::new(size_of::<Range>() as u64);
         let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer: &buffer, offset: 0, size });
-        let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label,
+        device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("taut ranges"),
             layout: gpu.range_layout(),
             entries: &[wgpu::BindGroupEntry { binding: 0, resource }],
-        });
-        (buffer, group)
+        })
     });
     ready(outcome)?;
-    Ok(made)
+    Ok(group)
+}
+
+/// A buffer with contents. wgpu's own helper panics on a lost device.
+fn filled(device: &wgpu::Device, label: &str, usage: wgpu::BufferUsages, bytes: &[u8]) -> Result<wgpu::Buffer> {
+    let size = (bytes.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
+    let (buffer, outcome) = scoped(device, || {
+        let label = Some(label);
+        device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: true })
+    });
+    ready(outcome)?;
+    let mut view =
+        buffer.get_mapped_range_mut(..).map_err(|error| Error::Device { message: error.to_string() })?;
+    view.slice(..bytes.len()).copy_from_slice(bytes);
+    drop(view);
+    buffer.unmap();
+    Ok(buffer)
 }
 
 /// The outcome of a future that native wgpu has ready at once; a browser's verdict would come too late to be used here

@@ -35,8 +35,8 @@ pub static ADVANCE: Kernel = kernel("advance", advance_body).shape(Shape::Reduct
 /// Next search direction.
 pub static TURN_SEARCH: Kernel = kernel("turn_search", turn_search_body);
 
-/// Records a solve of at most `iterations` iterations with `apply` as its operator.
-pub fn record(recorder: &mut Recorder<'_>, iterations: u32, apply: impl FnOnce(&mut Recorder<'_>)) {
+/// Records a solve of at most `iterations` iterations with `apply` as its operator; returns the guard word of its loop.
+pub fn record(recorder: &mut Recorder<'_>, iterations: u32, apply: impl FnOnce(&mut Recorder<'_>)) -> u32 {
     recorder.dispatch_range(&BEGIN_SOLVE, 0..1, [0; 4]);
     recorder.repeat(iterations, |recorder| {
         recorder.dispatch_range(&DECIDE_SOLVE, 0..1, [0; 4]);
@@ -44,7 +44,7 @@ pub fn record(recorder: &mut Recorder<'_>, iterations: u32, apply: impl FnOnce(&
         recorder.dispatch(&ADVANCE, Domain::Edges);
         reduce::record(recorder, &reduce::SUM_PARTIALS, Domain::Edges, sums::RESIDUAL);
         recorder.dispatch(&TURN_SEARCH, Domain::Edges);
-    });
+    })
 }
 
 fn begin_solve_body(run: &mut Run<'_>) -> Result<()> {

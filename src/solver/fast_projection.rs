@@ -82,9 +82,9 @@ impl Solver for FastProjection {
         recorder.repeat(self.iterations, |recorder| {
             recorder.dispatch(&LINEARIZE, Domain::Edges);
             reduce::record(recorder, &reduce::SUM_PARTIALS, Domain::Edges, sums::RESIDUAL);
-            conjugate_gradient::record(recorder, inner, apply);
+            let solve = conjugate_gradient::record(recorder, inner, apply);
             recorder.dispatch(&APPLY_MULTIPLIERS, Domain::Vertices);
-            strain::record(recorder, 1);
+            strain::record(recorder, 1, solve);
         });
     }
 

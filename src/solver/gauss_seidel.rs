@@ -77,7 +77,7 @@ impl Solver for GaussSeidel {
                         recorder.dispatch_range(&PROJECT_EDGE, color, [0; 4]);
                     }
                 }
-                strain::record(recorder, per_check);
+                strain::record(recorder, per_check, 0);
             }
         });
     }

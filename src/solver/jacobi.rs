@@ -69,7 +69,7 @@ impl Solver for Jacobi {
                 recorder.dispatch(&CORRECT_EDGE, Domain::Edges);
                 recorder.dispatch(&GATHER_CORRECTIONS, Domain::Vertices);
             }
-            strain::record(recorder, per_check);
+            strain::record(recorder, per_check, 0);
         });
     }
 

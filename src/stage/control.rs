@@ -3,8 +3,6 @@
 //! They alone write guards. They decide by comparing stored values and never by values they compute, so that two
 //! backends that agree on the values agree on the decision.
 
-use glam::UVec2;
-
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{Clock, Frame, Meters, sums};
@@ -37,9 +35,10 @@ pub fn begin_substep(recorder: &mut Recorder<'_>) {
     recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [0; 4]);
 }
 
-/// Records the decision of a projection loop after `iterations` more iterations.
-pub fn decide_strain(recorder: &mut Recorder<'_>, iterations: u32) {
-    recorder.dispatch_range(&DECIDE_STRAIN, 0..1, [iterations, 0, 0, 0]);
+/// Records the decision of a projection loop after `iterations` more iterations; `inner` is the guard word of a loop
+/// inside that should have ended before its bound, or 0.
+pub fn decide_strain(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
+    recorder.dispatch_range(&DECIDE_STRAIN, 0..1, [iterations, inner, 0, 0]);
 }
 
 /// Records the end of a substep.
@@ -52,7 +51,7 @@ fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
     run.write::<u32>("decisions")?[0] = 1;
     run.write::<Clock>("times")?[0] =
         Clock { h: frame.dt / frame.substeps as f32, substep: 0, substeps: frame.substeps, padding: 0 };
-    run.write::<Meters>("meters")?[0] = Meters { padding: UVec2::ZERO, ..Meters::default() };
+    run.write::<Meters>("meters")?[0] = Meters::default();
     run.write::<u32>("faults")?[0] = 0;
     Ok(())
 }
@@ -83,7 +82,7 @@ fn begin_substep_body(run: &mut Run<'_>) -> Result<()> {
 
 fn decide_strain_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
-    let [iterations, ..] = run.arguments();
+    let [iterations, inner, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
     let strain = run.read::<[f32; 4]>("sums")?[sums::STRAIN as usize][0];
     let mut decisions = run.write::<u32>("decisions")?;
@@ -93,6 +92,9 @@ fn decide_strain_body(run: &mut Run<'_>) -> Result<()> {
     }
     meters[0].strain = strain;
     meters[0].iterations += iterations;
+    if inner != 0 && decisions[inner as usize] != 0 {
+        meters[0].exhausted += 1;
+    }
     if strain <= frame.strain_limit {
         decisions[guard] = 0;
     }

@@ -18,11 +18,12 @@ pub static MEASURE_STRAIN: Kernel = Kernel::new("measure_strain", WGSL, measure_
     .shape(Shape::Reduction)
     .aliases(&[("partials", "strain_partials")]);
 
-/// Records measuring, and ending the loop where the strain is within the limit, after `iterations` more iterations.
-pub fn record(recorder: &mut Recorder<'_>, iterations: u32) {
+/// Records measuring, and ending the loop where the strain is within the limit, after `iterations` more iterations;
+/// `inner` is the guard word of a linear solve inside, or 0.
+pub fn record(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
     recorder.dispatch(&MEASURE_STRAIN, Domain::Edges);
     reduce::record(recorder, &reduce::MAX_PARTIALS, Domain::Edges, sums::STRAIN);
-    control::decide_strain(recorder, iterations);
+    control::decide_strain(recorder, iterations, inner);
 }
 
 fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {

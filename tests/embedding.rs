@@ -1,0 +1,389 @@
+//! Cloth inside somebody else's wgpu program: their device, their encoder, their submissions.
+
+mod common;
+
+use common::*;
+use taut::{Cloth, Error, FrameInput, Gpu, PinTarget, Scene, Settings, Substeps, scene, vertex_attribute, vertex_layout, wgpu};
+
+fn settings() -> Settings {
+    Settings { substeps: Substeps::Fixed(4), ..Default::default() }
+}
+
+fn on(gpu: &Gpu, scene: Scene) -> Cloth {
+    Cloth::on_gpu_blocking(gpu, scene, settings()).unwrap()
+}
+
+fn encoder(gpu: &Gpu) -> wgpu::CommandEncoder {
+    gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
+}
+
+fn submit(gpu: &Gpu, encoder: wgpu::CommandEncoder) {
+    gpu.queue().submit([encoder.finish()]);
+}
+
+fn bits(positions: &[[f32; 3]]) -> Vec<u32> {
+    positions.iter().flatten().map(|x| x.to_bits()).collect()
+}
+
+/// Positions and velocities, bit for bit, in a form that a failed assertion prints in one line.
+fn state(cloth: &Cloth) -> u64 {
+    let mut words = bits(&cloth.snapshot().unwrap().positions);
+    words.extend(bits(&cloth.velocities().unwrap()));
+    words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[test]
+fn recorded_frames_equal_stepped_frames() {
+    for gpu in gpus() {
+        let (mut stepped, mut recorded) = (on(&gpu, scene::hang(9).unwrap()), on(&gpu, scene::hang(9).unwrap()));
+        for _ in 0..3 {
+            stepped.step(&frame(FRAME)).unwrap();
+            let mut encoder = encoder(&gpu);
+            let told = recorded.encoded_dispatches(FRAME).unwrap();
+            let dispatches = recorded.encode_step(&mut encoder, &frame(FRAME)).unwrap();
+            assert_eq!(told, dispatches);
+            assert!(dispatches <= recorded.settings().dispatch_budget);
+            submit(&gpu, encoder);
+            assert_eq!(recorded.snapshot().unwrap().report.exhausted_solves, 0);
+        }
+        // The budget changes cost, never results, while it does not run out.
+        assert_eq!(state(&stepped), state(&recorded), "{}", name(&gpu));
+    }
+}
+
+#[test]
+fn two_frames_in_one_encoder_equal_two_submissions() {
+    for gpu in gpus() {
+        let (mut together, mut apart) = (on(&gpu, scene::hang(9).unwrap()), on(&gpu, scene::hang(9).unwrap()));
+        let pin = together.mesh().pins()[0];
+        let goals = [[0.02, 0.01, 0.0], [0.03, -0.02, 0.01]];
+        let mut both = encoder(&gpu);
+        for goal in goals {
+            let targets = [PinTarget { vertex: pin, position: goal }];
+            let input = FrameInput { dt: FRAME, pin_targets: &targets };
+            together.encode_step(&mut both, &input).unwrap();
+            let mut one = encoder(&gpu);
+            apart.encode_step(&mut one, &input).unwrap();
+            submit(&gpu, one);
+        }
+        submit(&gpu, both);
+        assert_eq!(state(&together), state(&apart), "{}", name(&gpu));
+        assert_eq!(together.snapshot().unwrap().positions[pin as usize], goals[1]);
+    }
+}
+
+#[test]
+fn nothing_happens_in_no_time() {
+    for gpu in gpus() {
+        let mut cloth = on(&gpu, scene::hang(9).unwrap());
+        cloth.step(&frame(FRAME)).unwrap();
+        let before = state(&cloth);
+        let mut encoder = encoder(&gpu);
+        assert_eq!(cloth.encode_step(&mut encoder, &frame(0.0)).unwrap(), 0);
+        submit(&gpu, encoder);
+        cloth.step(&frame(0.0)).unwrap();
+        assert_eq!(before, state(&cloth));
+    }
+}
+
+#[test]
+fn a_small_budget_is_kept_and_its_shortfall_reported() {
+    let Some(gpu) = gpu() else { return };
+    let hard = || Settings { strain_limit: 1e-4, dispatch_budget: 400, ..settings() };
+    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), hard()).unwrap();
+    let mut missed = 0;
+    for _ in 0..12 {
+        let mut encoder = encoder(&gpu);
+        assert!(cloth.encode_step(&mut encoder, &frame(FRAME)).unwrap() <= 400);
+        submit(&gpu, encoder);
+        let report = cloth.snapshot().unwrap().report;
+        assert!(report.dispatches <= 400);
+        assert_eq!(report.converged, Some(report.strain.unwrap().max <= 1e-4));
+        missed += u32::from(report.converged == Some(false));
+    }
+    assert!(missed > 0, "a budget that always suffices shows nothing");
+    cloth.change(|live| live.dispatch_budget = 20).unwrap();
+    let outcome = cloth.encode_step(&mut encoder(&gpu), &frame(FRAME));
+    assert!(matches!(outcome, Err(Error::Budget { budget: 20, needed }) if needed > 20), "{outcome:?}");
+}
+
+#[test]
+fn a_report_arrives_without_being_waited_for() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::hang(9).unwrap());
+    let mut encoder = encoder(&gpu);
+    cloth.encode_step(&mut encoder, &frame(FRAME)).unwrap();
+    let mut plain = cloth.encode_report(&mut encoder, false).unwrap();
+    let full = cloth.encode_report(&mut encoder, true).unwrap();
+    assert!(plain.try_take().is_none(), "nothing was submitted yet");
+    submit(&gpu, encoder);
+    // The host polls, as it does every frame; the library never does.
+    gpu.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
+    let report = plain.try_take().unwrap().unwrap().report;
+    assert_eq!(report.converged, None, "without positions nothing is promised");
+    assert!(report.device_strain > 0.0 && report.device_strain <= 0.01, "{report:?}");
+    assert_eq!(report.substeps, 4);
+    let full = pollster::block_on(full.wait()).unwrap();
+    assert_eq!(full.report.converged, Some(true));
+    assert!(full.report.strain.unwrap().max <= 0.01);
+    assert_eq!(full.positions.len(), 81);
+}
+
+#[test]
+fn folding_to_two_dimensions_changes_no_bit() {
+    // 14 × 14 vertices and their edges are 4 and 6 workgroups: at most 3 in a dimension folds both.
+    let whole = gpu_with(Gpu::required_limits());
+    let folded = gpu_with(wgpu::Limits { max_compute_workgroups_per_dimension: 3, ..Gpu::required_limits() });
+    let (Some(whole), Some(folded)) = (whole, folded) else {
+        assert!(!gpu_required());
+        return;
+    };
+    for (solver, _) in methods() {
+        let run = |gpu: &Gpu| {
+            let method = taut::Method::named(solver).unwrap();
+            let scene = scene::curtain(14).unwrap();
+            let settings = Settings { substeps: Substeps::Fixed(6), method, ..Default::default() };
+            let mut cloth = Cloth::on_gpu_blocking(gpu, scene, settings).unwrap();
+            for _ in 0..4 {
+                cloth.step(&frame(FRAME)).unwrap();
+            }
+            state(&cloth)
+        };
+        assert_eq!(run(&whole), run(&folded), "{solver}");
+    }
+    // Beyond two folded dimensions it is refused by name.
+    let one = gpu_with(wgpu::Limits { max_compute_workgroups_per_dimension: 1, ..Gpu::required_limits() });
+    if let Some(one) = one {
+        let outcome = Cloth::on_gpu_blocking(&one, scene::curtain(14).unwrap(), settings());
+        let limit = "max_compute_workgroups_per_dimension";
+        assert!(matches!(outcome, Err(Error::Limit { limit: found, .. }) if found == limit), "{outcome:?}");
+    }
+}
+
+#[test]
+fn too_large_a_mesh_is_refused_before_it_is_allocated() {
+    let Some(gpu) = gpu_with(wgpu::Limits { max_storage_buffer_binding_size: 1024, ..Gpu::required_limits() }) else {
+        assert!(!gpu_required());
+        return;
+    };
+    let outcome = Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings());
+    match outcome {
+        Err(Error::Limit { limit: "max_storage_buffer_binding_size", needed, available: 1024 }) => {
+            assert_eq!(needed, 81 * 16);
+        }
+        other => panic!("{other:?}"),
+    }
+    Cloth::on_gpu_blocking(&gpu, scene::curtain(5).unwrap(), settings()).unwrap();
+}
+
+#[test]
+fn a_device_with_less_than_the_needed_limits_is_refused() {
+    let limits = wgpu::Limits { max_storage_buffers_per_shader_stage: 4, ..Gpu::required_limits() };
+    let adapters = pollster::block_on(Gpu::adapters());
+    let Some(adapter) = adapters.iter().find(|a| Gpu::check(a).is_ok()) else {
+        assert!(!gpu_required());
+        return;
+    };
+    let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
+    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).unwrap();
+    let outcome = pollster::block_on(Gpu::new(&device, &queue));
+    let expected = "max_storage_buffers_per_shader_stage";
+    assert!(matches!(outcome, Err(Error::Limit { limit, needed: 8, available: 4 }) if limit == expected));
+}
+
+#[test]
+fn what_is_not_finite_never_becomes_public() {
+    for gpu in gpus() {
+        let mut cloth = on(&gpu, scene::hang(9).unwrap());
+        let mut twin = cpu(scene::hang(9).unwrap(), settings());
+        for cloth in [&mut cloth, &mut twin] {
+            for _ in 0..3 {
+                cloth.step(&frame(FRAME)).unwrap();
+            }
+            let before = state(cloth);
+            // An impulse that overflows the velocity of a vertex of a gram.
+            cloth.add_impulse(40, [3e38, 0.0, 0.0]).unwrap();
+            cloth.step(&frame(FRAME)).unwrap();
+            let snapshot = cloth.snapshot().unwrap();
+            assert!(snapshot.report.rejected);
+            assert_eq!(snapshot.report.converged, Some(false));
+            assert_eq!(snapshot.report.substeps, 0);
+            assert_eq!(before, state(cloth), "the last good state stays");
+            assert!(cloth.pin_forces().unwrap().iter().flatten().all(|x| x.is_finite()));
+            // And life goes on.
+            cloth.step(&frame(FRAME)).unwrap();
+            let snapshot = cloth.snapshot().unwrap();
+            assert!(!snapshot.report.rejected && snapshot.report.converged == Some(true));
+            assert_ne!(before, state(cloth));
+        }
+    }
+}
+
+#[test]
+fn the_hosts_error_handler_sees_nothing_of_ours() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let Some(gpu) = gpu() else { return };
+    let seen = Arc::new(AtomicU32::new(0));
+    let counter = seen.clone();
+    gpu.device().on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+        eprintln!("host saw: {error}");
+        counter.fetch_add(1, Ordering::Relaxed);
+    }));
+    let mut cloth = on(&gpu, scene::hang(9).unwrap());
+    cloth.step(&frame(FRAME)).unwrap();
+    cloth.snapshot().unwrap();
+    assert_eq!(seen.load(Ordering::Relaxed), 0);
+    // The scopes are balanced: an error of the host's own still reaches its handler.
+    let size = gpu.device().limits().max_buffer_size + 4;
+    let usage = wgpu::BufferUsages::VERTEX;
+    let _ = gpu.device().create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+    assert_eq!(seen.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_lost_device_is_an_error_not_a_panic() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::hang(9).unwrap());
+    cloth.step(&frame(FRAME)).unwrap();
+    gpu.device().destroy();
+    let outcome = cloth.step(&frame(FRAME)).and_then(|()| cloth.snapshot());
+    assert!(matches!(outcome, Err(Error::Device { .. })), "{outcome:?}");
+    let outcome = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), settings());
+    assert!(matches!(outcome, Err(Error::Device { .. })), "{outcome:?}");
+}
+
+#[test]
+fn cloths_share_pipelines_and_keep_to_themselves() {
+    let Some(gpu) = gpu() else { return };
+    let mut alone = on(&gpu, scene::hang(9).unwrap());
+    let mut many: Vec<Cloth> = (0..5).map(|_| on(&gpu, scene::hang(9).unwrap())).collect();
+    let mut encoder = encoder(&gpu);
+    for cloth in &mut many {
+        cloth.encode_step(&mut encoder, &frame(FRAME)).unwrap();
+    }
+    submit(&gpu, encoder);
+    alone.step(&frame(FRAME)).unwrap();
+    for cloth in &many {
+        assert_eq!(state(cloth), state(&alone));
+    }
+}
+
+#[test]
+fn the_solver_can_be_exchanged_while_running() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::hang(9).unwrap());
+    for (name, method) in methods() {
+        pollster::block_on(cloth.set_method(method)).unwrap();
+        for _ in 0..3 {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        let report = cloth.snapshot().unwrap().report;
+        assert_eq!(report.converged, Some(true), "{name}: {report:?}");
+    }
+    let wrong = taut::Method::Jacobi(taut::Jacobi { relaxation: 2.0, ..Default::default() });
+    assert!(matches!(pollster::block_on(cloth.set_method(wrong)), Err(Error::OutOfRange { field: "relaxation", .. })));
+    cloth.step(&frame(FRAME)).unwrap();
+}
+
+#[test]
+fn the_buffers_draw_as_they_are() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::sheet(9).unwrap());
+    cloth.step(&frame(FRAME)).unwrap();
+    let pixels = draw(&gpu, &cloth);
+    // Seen from above, x and z from 0 to 1 fill the quarter of clip space from the middle to a corner, and the normals
+    // point along ±y, which is green.
+    let covered = pixels.iter().filter(|pixel| pixel[3] == 255).count();
+    assert!((900..=1100).contains(&covered), "{covered} of 4096 pixels");
+    assert!(pixels.iter().filter(|pixel| pixel[3] == 255).all(|p| p[1] > 250 && p[0] < 5 && p[2] < 5));
+    // The normals are there before the first step as well.
+    assert_eq!(draw(&gpu, &on(&gpu, scene::sheet(9).unwrap())).iter().filter(|pixel| pixel[3] == 255).count(), covered);
+}
+
+/// Draws the cloth from above with its own buffers into 64 × 64 pixels; the color is the absolute normal.
+fn draw(gpu: &Gpu, cloth: &Cloth) -> Vec<[u8; 4]> {
+    let device = gpu.device();
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: None,
+        source: wgpu::ShaderSource::Wgsl(
+            "struct Out { @builtin(position) clip: vec4<f32>, @location(0) color: vec4<f32> }
+             @vertex fn vertex(@location(0) p: vec3<f32>, @location(1) n: vec3<f32>) -> Out {
+                 return Out(vec4<f32>(p.x, p.z, 0.5, 1.0), vec4<f32>(abs(n), 1.0));
+             }
+             @fragment fn fragment(in: Out) -> @location(0) vec4<f32> { return in.color; }"
+                .into(),
+        ),
+    });
+    let format = wgpu::TextureFormat::Rgba8Unorm;
+    let (position, normal) = ([vertex_attribute(0)], [vertex_attribute(1)]);
+    let pipeline = device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+        label: None,
+        layout: None,
+        vertex: wgpu::VertexState {
+            module: &module,
+            entry_point: None,
+            compilation_options: Default::default(),
+            buffers: &[Some(vertex_layout(&position)), Some(vertex_layout(&normal))],
+        },
+        primitive: Default::default(),
+        depth_stencil: None,
+        multisample: Default::default(),
+        fragment: Some(wgpu::FragmentState {
+            module: &module,
+            entry_point: None,
+            compilation_options: Default::default(),
+            targets: &[Some(format.into())],
+        }),
+        multiview_mask: None,
+        cache: None,
+    });
+    let size = wgpu::Extent3d { width: 64, height: 64, depth_or_array_layers: 1 };
+    let texture = device.create_texture(&wgpu::TextureDescriptor {
+        label: None,
+        size,
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format,
+        usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
+        view_formats: &[],
+    });
+    let view = texture.create_view(&Default::default());
+    let readable = device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size: 64 * 64 * 4,
+        usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    });
+    let mut encoder = encoder(gpu);
+    {
+        let attachment = wgpu::RenderPassColorAttachment {
+            view: &view,
+            depth_slice: None,
+            resolve_target: None,
+            ops: wgpu::Operations { load: wgpu::LoadOp::Clear(wgpu::Color::TRANSPARENT), store: wgpu::StoreOp::Store },
+        };
+        let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+            color_attachments: &[Some(attachment)],
+            ..Default::default()
+        });
+        let (indices, count) = cloth.index_buffer().unwrap();
+        pass.set_pipeline(&pipeline);
+        pass.set_vertex_buffer(0, cloth.position_buffer().unwrap().slice(..));
+        pass.set_vertex_buffer(1, cloth.normal_buffer().unwrap().slice(..));
+        pass.set_index_buffer(indices.slice(..), wgpu::IndexFormat::Uint32);
+        pass.draw_indexed(0..count, 0, 0..1);
+    }
+    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(256), rows_per_image: None };
+    encoder.copy_texture_to_buffer(
+        texture.as_image_copy(),
+        wgpu::TexelCopyBufferInfo { buffer: &readable, layout },
+        size,
+    );
+    submit(gpu, encoder);
+    readable.slice(..).map_async(wgpu::MapMode::Read, |outcome| outcome.unwrap());
+    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+    let bytes = readable.slice(..).get_mapped_range().unwrap().to_vec();
+    bytes.chunks_exact(4).map(|pixel| [pixel[0], pixel[1], pixel[2], pixel[3]]).collect()
+}
