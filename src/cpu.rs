@@ -78,15 +78,18 @@ impl<'a> Run<'a> {
         let slot = self.slot(name)?;
         match std::mem::replace(&mut slot.words, Words::Taken) {
             Words::Write { first, words } => Ok(Write { first, elements: view_mut(slot.spec, words)? }),
-            _ => Err(Error::Field { name: name.into(), problem: "is not written by this kernel's WGSL, or was taken before".into() }),
+            _ => Err(Error::Field {
+                name: name.into(),
+                problem: "is not written by this kernel's WGSL, or was taken before".into(),
+            }),
         }
     }
 
     fn slot(&mut self, name: &str) -> Result<&mut Slot<'a>> {
-        self.slots.iter_mut().find(|slot| slot.name == name).ok_or_else(|| Error::Field {
-            name: name.into(),
-            problem: "is not used by this kernel's WGSL".into(),
-        })
+        self.slots
+            .iter_mut()
+            .find(|slot| slot.name == name)
+            .ok_or_else(|| Error::Field { name: name.into(), problem: "is not used by this kernel's WGSL".into() })
     }
 }
 
@@ -157,10 +160,8 @@ impl Runner {
             let (_, interface) = reflect::interface(dispatch.kernel)?;
             let numbers = reflect::resolve(dispatch, &interface, fields.specs())?;
             let guards = fields.index("guards")?;
-            let sets_guards = numbers
-                .iter()
-                .zip(&interface.bindings)
-                .any(|(number, binding)| *number == guards && binding.writes);
+            let sets_guards =
+                numbers.iter().zip(&interface.bindings).any(|(number, binding)| *number == guards && binding.writes);
             let mut slots: Vec<(usize, usize)> = numbers.into_iter().zip(0..).collect();
             slots.sort_unstable();
             let (kernel, renames) = key(dispatch);

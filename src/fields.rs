@@ -140,11 +140,10 @@ impl Spec {
 /// Every field of the engine.
 pub const TABLE: &[Spec] = &[
     // State.
-    Spec::of::<Vertex>("vertices", Domain::Vertices, "committed positions [m] and inverse masses [1/kg]")
-        .persistent(),
-    Spec::of::<[f32; 4]>("velocities", Domain::Vertices, "committed velocities [m/s]").persistent().floor(|f| {
-        span(f) / step(f)
-    }),
+    Spec::of::<Vertex>("vertices", Domain::Vertices, "committed positions [m] and inverse masses [1/kg]").persistent(),
+    Spec::of::<[f32; 4]>("velocities", Domain::Vertices, "committed velocities [m/s]")
+        .persistent()
+        .floor(|f| span(f) / step(f)),
     Spec::of::<[f32; 4]>("displacements", Domain::Vertices, "motion since the start of the substep, x_j − x [m]")
         .persistent()
         .floor(span),
@@ -227,9 +226,11 @@ fn free(fields: &Fields) -> impl Iterator<Item = f32> {
 
 /// Length of the substep \[s\]; 1 before the first.
 fn step(fields: &Fields) -> f32 {
-    fields.get::<Clock>("clock").ok().and_then(|clock| clock.first()).map_or(1.0, |clock| {
-        if clock.h > 0.0 { clock.h } else { 1.0 }
-    })
+    fields
+        .get::<Clock>("clock")
+        .ok()
+        .and_then(|clock| clock.first())
+        .map_or(1.0, |clock| if clock.h > 0.0 { clock.h } else { 1.0 })
 }
 
 /// Magnitude of what enters a leaf of a dot product. Residuals are differences of lengths, so the rounding of a rest
@@ -279,10 +280,10 @@ impl Fields {
     /// # Errors
     /// [`Error::Field`] if there is no field of that name.
     pub fn index(&self, name: &str) -> Result<usize> {
-        self.specs.iter().position(|spec| spec.name == name).ok_or_else(|| Error::Field {
-            name: name.into(),
-            problem: "is not in the table of fields".into(),
-        })
+        self.specs
+            .iter()
+            .position(|spec| spec.name == name)
+            .ok_or_else(|| Error::Field { name: name.into(), problem: "is not in the table of fields".into() })
     }
 
     /// Elements of a field.

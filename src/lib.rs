@@ -1,6 +1,62 @@
-//! Cloth that does not stretch, on any wgpu adapter or without one.
-#![forbid(unsafe_code)]
+//! Cloth that does not stretch: strain-limited cloth on any wgpu adapter, or without one.
+//!
+//! Most fabric does not visibly stretch; most real-time cloth stretches 10 % and hides it. This crate holds a limit
+//! that the user names (1 %, 0.1 %, less) and reports the strain that was reached, recomputed on the host.
+//!
+//! ```
+//! use taut::{Cloth, FrameInput, Settings, scene};
+//!
+//! let settings = Settings { strain_limit: 0.01, ..Default::default() };
+//! let mut cloth = Cloth::on_cpu(scene::curtain(12)?, settings)?;
+//! for _ in 0..10 {
+//!     cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
+//! }
+//! let snapshot = cloth.snapshot()?;
+//! assert_eq!(snapshot.report.converged, Some(true));
+//! # Ok::<(), taut::Error>(())
+//! ```
+//!
+//! # The tour
+//!
+//! A [`Mesh`] (validated on construction) and its [`Topology`] fill the arrays of the [table of fields](fields). A
+//! step is a list of [stages](stage); a [solver](solver) is the one that makes the predicted motion inextensible. They
+//! *record* a [program](program): dispatches and bounded loops. [`cpu`] runs it by calling the kernels' Rust
+//! bodies; on a GPU the same list is encoded into one compute pass. So the order of work exists once; only a kernel's
+//! body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and [`lockstep`] compares the two after
+//! every single dispatch. Names, slots and access of buffers are read from the WGSL by [`reflect`].
+//!
+//! One substep, in the notation of Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*:
+//!
+//! | | what | where |
+//! |---|---|---|
+//! | 1 | forces on x | [`stage::springs`], and stages of your own |
+//! | 2 | v* = v + h W f, u = h v* | [`stage::integrate`], `predict` |
+//! | 3 | u until every edge is within the limit | [`solver`], measured by [`stage::strain`] |
+//! | 4 | is everything finite? then x += u, v = u/h | [`stage::integrate`], `inspect` and `commit` |
+//!
+//! and once per frame the normals for drawing ([`stage::normals`]). How many substeps a frame gets says [`substeps`].
+//!
+//! # In a renderer
+//!
+//! [`Gpu::new`] takes handles of the renderer's device and queue, [`Cloth::on_gpu`] makes a cloth, and
+//! [`Cloth::encode_step`] records a frame into the renderer's encoder. [`Cloth::position_buffer`],
+//! [`Cloth::normal_buffer`] and [`Cloth::index_buffer`] are drawn as they are. Nothing is submitted, polled or waited for
+//! unless a method says so. The README has the example.
+//!
+//! # What is promised
+//!
+//! * [`Report::converged`] is `Some(true)` only where the strain of the positions that were read back, recomputed in
+//!   f64, is within the limit; `None` where nothing was read back.
+//! * Values that are not finite never reach the public buffers: such a substep is taken back and reported.
+//! * The same input gives the same bits on the same adapter and build, and on the CPU for any number of threads.
+//!   Different adapters, and CPU and GPU, agree within rounding only.
+//! * Bad input gives a typed [`Error`] that names the culprit; no call panics on it.
+//!
+//! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
+//! after changing a budget that ran out. There are no collisions yet, neither with bodies nor of cloth with itself.
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod cloth;
 pub mod coloring;
 pub mod cpu;
 pub mod error;
@@ -17,20 +73,24 @@ pub mod reflect;
 pub mod report;
 pub mod scene;
 mod settings;
-mod simulation;
 pub mod solver;
 pub mod stage;
 pub mod substeps;
 pub mod topology;
 
+pub use cloth::{Cloth, FrameInput, Live, PinTarget, Relocation, vertex_attribute, vertex_layout};
 pub use error::{Error, Result};
 pub use gpu::{Backend, Choice, Gpu, Pending};
 pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor};
 pub use report::{Report, Snapshot, Strain};
 pub use scene::Scene;
 pub use settings::Settings;
-pub use simulation::{Cloth, FrameInput, Live, PinTarget, Relocation, vertex_attribute, vertex_layout};
 pub use solver::{FastProjection, GaussSeidel, Jacobi, Method};
 pub use substeps::Substeps;
 pub use topology::Topology;
 pub use wgpu;
+
+/// The README's example is compiled with the other documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -145,8 +145,19 @@ pub struct Frame {
     pub(crate) padding: UVec2,
 }
 element!(Frame {
-    0: gravity, 1: dt, 2: strain_limit, 3: stretch_min, 4: stretch_max, 5: drag, 6: live, 7: rotation, 8: translation,
-    9: relocated, 10: substeps, 11: commanded, 12: padding,
+    0: gravity,
+    1: dt,
+    2: strain_limit,
+    3: stretch_min,
+    4: stretch_max,
+    5: drag,
+    6: live,
+    7: rotation,
+    8: translation,
+    9: relocated,
+    10: substeps,
+    11: commanded,
+    12: padding,
 });
 
 /// Time inside a frame, kept by the device.
@@ -184,5 +195,12 @@ pub struct Meters {
     pub(crate) padding: u32,
 }
 element!(Meters {
-    0: strain, 1: worst_strain, 2: iterations, 3: inner_iterations, 4: substeps, 5: missed, 6: exhausted, 7: padding,
+    0: strain,
+    1: worst_strain,
+    2: iterations,
+    3: inner_iterations,
+    4: substeps,
+    5: missed,
+    6: exhausted,
+    7: padding,
 });

@@ -3,7 +3,9 @@
 mod common;
 
 use common::*;
-use taut::{Cloth, Error, FrameInput, Gpu, PinTarget, Scene, Settings, Substeps, scene, vertex_attribute, vertex_layout, wgpu};
+use taut::{
+    Cloth, Error, FrameInput, Gpu, PinTarget, Scene, Settings, Substeps, scene, vertex_attribute, vertex_layout, wgpu,
+};
 
 fn settings() -> Settings {
     Settings { substeps: Substeps::Fixed(4), ..Default::default() }

@@ -10,8 +10,8 @@ use taut::fields::Domain;
 use taut::program::{Kernel, Recorder};
 use taut::stage::Stage;
 use taut::{
-    Cloth, Error, FastProjection, GaussSeidel, Jacobi, Method, PinTarget, Relocation, Scene, Settings, Substeps, lockstep,
-    scene,
+    Cloth, Error, FastProjection, GaussSeidel, Jacobi, Method, PinTarget, Relocation, Scene, Settings, Substeps,
+    lockstep, scene,
 };
 
 /// The meshes of the built-in scenes, somewhere in the middle of their motion, with every input of a frame in use.
@@ -132,12 +132,21 @@ fn free_runs_with_fixed_counts_stay_together() {
             || Method::Jacobi(Jacobi { sweeps: 20, sweeps_per_check: 20, ..Default::default() }),
             || {
                 let (inner_iterations, tolerance) = (Some(12), 1e-6);
-                Method::FastProjection(FastProjection { iterations: 1, inner_iterations, tolerance, ..Default::default() })
+                Method::FastProjection(FastProjection {
+                    iterations: 1,
+                    inner_iterations,
+                    tolerance,
+                    ..Default::default()
+                })
             },
         ] {
             // A limit that is never reached keeps the counts fixed.
-            let settings =
-                || Settings { method: method(), strain_limit: 1e-5, substeps: Substeps::Fixed(4), ..Default::default() };
+            let settings = || Settings {
+                method: method(),
+                strain_limit: 1e-5,
+                substeps: Substeps::Fixed(4),
+                ..Default::default()
+            };
             let mut here = cpu(scene::curtain(9).unwrap(), settings());
             let mut there = Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings()).unwrap();
             for _ in 0..5 {

@@ -111,7 +111,8 @@ fn pendulum_loses_the_energy_that_backward_projection_loses() {
 fn the_lowest_point_comes_at_the_same_time_at_any_step() {
     // A curtain is lowest after about 0.48 s; an engine that stalls at small steps is late.
     let lowest = |substeps: u32| {
-        let mut cloth = cpu(scene::curtain(8).unwrap(), Settings { substeps: Substeps::Fixed(substeps), ..Default::default() });
+        let mut cloth =
+            cpu(scene::curtain(8).unwrap(), Settings { substeps: Substeps::Fixed(substeps), ..Default::default() });
         let heights: Vec<f64> = (0..42)
             .map(|_| {
                 cloth.step(&frame(FRAME)).unwrap();

@@ -8,8 +8,8 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 use taut::Error;
 use taut::reference::{
-    Failure, FastProjection, ImplicitDirection, Projection, Projector, System, energy, icd_step,
-    max_strain, project_velocities, residual, step, unknown_count,
+    Failure, FastProjection, ImplicitDirection, Projection, Projector, System, energy, icd_step, max_strain,
+    project_velocities, residual, step, unknown_count,
 };
 
 const G: f64 = 9.81;
@@ -17,19 +17,8 @@ const DOWN: [f64; 3] = [0.0, -G, 0.0];
 
 // ---------------------------------------------------------------------------------------------------- fixtures
 
-fn system(
-    positions: &[[f64; 3]],
-    inverse_masses: &[f64],
-    edges: &[(u32, u32)],
-    rests: &[f64],
-) -> System {
-    System::new(
-        positions.to_vec(),
-        inverse_masses.to_vec(),
-        edges.to_vec(),
-        rests.to_vec(),
-    )
-    .unwrap()
+fn system(positions: &[[f64; 3]], inverse_masses: &[f64], edges: &[(u32, u32)], rests: &[f64]) -> System {
+    System::new(positions.to_vec(), inverse_masses.to_vec(), edges.to_vec(), rests.to_vec()).unwrap()
 }
 
 /// One edge of rest length 1 from a pin at the origin.
@@ -49,9 +38,7 @@ fn row(positions: Vec<[f64; 3]>, rest: f64, pins: &[usize]) -> System {
 /// n × n grid of side 1 in the x-z plane, edges along x first.
 fn net(n: usize) -> System {
     let l = 1.0 / (n - 1) as f64;
-    let positions = (0..n * n)
-        .map(|v| [(v % n) as f64 * l, 0.0, (v / n) as f64 * l])
-        .collect();
+    let positions = (0..n * n).map(|v| [(v % n) as f64 * l, 0.0, (v / n) as f64 * l]).collect();
     let at = |i: usize, j: usize| (j * n + i) as u32;
     let along_x = (0..n).flat_map(|j| (0..n - 1).map(move |i| (at(i, j), at(i + 1, j))));
     let along_z = (0..n - 1).flat_map(|j| (0..n).map(move |i| (at(i, j), at(i, j + 1))));
@@ -67,11 +54,7 @@ fn cylinder_net() -> System {
     let angle = 2.0 * (l / (2.0 * radius)).asin();
     for (v, x) in s.positions.iter_mut().enumerate() {
         let turn = (v % 6) as f64 * angle;
-        *x = [
-            radius * turn.sin(),
-            -radius * (1.0 - turn.cos()),
-            (v / 6) as f64 * l,
-        ];
+        *x = [radius * turn.sin(), -radius * (1.0 - turn.cos()), (v / 6) as f64 * l];
     }
     s
 }
@@ -81,15 +64,8 @@ fn moving_net(h: f64) -> System {
     let mut s = cylinder_net();
     s.inverse_masses[0] = 0.0;
     s.inverse_masses[5] = 0.0;
-    let mut v: Vec<[f64; 3]> = (0..36)
-        .map(|k| {
-            [
-                0.0,
-                0.5 * (5.0 * k as f64).cos(),
-                0.3 * (7.0 * k as f64).sin(),
-            ]
-        })
-        .collect();
+    let mut v: Vec<[f64; 3]> =
+        (0..36).map(|k| [0.0, 0.5 * (5.0 * k as f64).cos(), 0.3 * (7.0 * k as f64).sin()]).collect();
     // The fixture projects the velocities with the pins still moving, and stops the pins afterwards.
     project_velocities(&s, &mut v);
     v[0] = [0.0; 3];
@@ -107,9 +83,7 @@ fn shake_up(s: &mut System, fraction: f64) {
     let mut state = 1u64;
     for (x, w) in s.positions.iter_mut().zip(&s.inverse_masses) {
         for x in x.iter_mut() {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let unit = (state >> 11) as f64 / (1u64 << 53) as f64;
             if *w > 0.0 {
                 *x += size * (2.0 * unit - 1.0);
@@ -120,19 +94,11 @@ fn shake_up(s: &mut System, fraction: f64) {
 
 /// A projector that stops after `budget` iterations unless the strain is below rounding.
 fn exactly(budget: usize) -> FastProjection {
-    FastProjection {
-        limit: 1e-15,
-        budget,
-        at_least: 0,
-    }
+    FastProjection { limit: 1e-15, budget, at_least: 0 }
 }
 
 fn tight() -> FastProjection {
-    FastProjection {
-        limit: 1e-13,
-        budget: 60,
-        at_least: 1,
-    }
+    FastProjection { limit: 1e-13, budget: 60, at_least: 1 }
 }
 
 fn project(s: &mut System, projector: &mut dyn Projector) -> Projection {
@@ -157,10 +123,7 @@ fn printed(value: f64, digits: i32) -> f64 {
 
 #[track_caller]
 fn near(found: f64, expected: f64, tolerance: f64) {
-    assert!(
-        (found - expected).abs() <= tolerance,
-        "found {found:.12e}, expected {expected:.12e} ± {tolerance:.1e}"
-    );
+    assert!((found - expected).abs() <= tolerance, "found {found:.12e}, expected {expected:.12e} ± {tolerance:.1e}");
 }
 
 #[track_caller]
@@ -180,18 +143,11 @@ fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 }
 
 fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 fn farthest(a: &[[f64; 3]], b: &[[f64; 3]]) -> f64 {
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| length(minus(*a, *b)))
-        .fold(0.0, f64::max)
+    a.iter().zip(b).map(|(a, b)| length(minus(*a, *b))).fold(0.0, f64::max)
 }
 
 // -------------------------------------------------------------------------------------------------- validation
@@ -204,43 +160,13 @@ fn bad_input_is_a_typed_error() {
         change(&mut s);
         s.validate().unwrap_err()
     };
-    assert!(matches!(
-        broken(|s| s.positions[1][2] = f64::NAN),
-        Error::NotFinite {
-            field: "positions",
-            index: 1
-        }
-    ));
-    assert!(matches!(
-        broken(|s| s.inverse_masses[0] = -1.0),
-        Error::NotFinite {
-            field: "inverse_masses",
-            index: 0
-        }
-    ));
-    assert!(matches!(
-        broken(|s| s.rests[0] = 0.0),
-        Error::NotFinite {
-            field: "rests",
-            index: 0
-        }
-    ));
-    assert!(matches!(
-        broken(|s| s.rests.push(1.0)),
-        Error::LengthMismatch {
-            field: "rests",
-            expected: 1,
-            found: 2
-        }
-    ));
+    assert!(matches!(broken(|s| s.positions[1][2] = f64::NAN), Error::NotFinite { field: "positions", index: 1 }));
+    assert!(matches!(broken(|s| s.inverse_masses[0] = -1.0), Error::NotFinite { field: "inverse_masses", index: 0 }));
+    assert!(matches!(broken(|s| s.rests[0] = 0.0), Error::NotFinite { field: "rests", index: 0 }));
+    assert!(matches!(broken(|s| s.rests.push(1.0)), Error::LengthMismatch { field: "rests", expected: 1, found: 2 }));
     assert!(matches!(
         broken(|s| s.edges[0].1 = 2),
-        Error::IndexOutOfRange {
-            field: "edges",
-            index: 0,
-            value: 2,
-            count: 2
-        }
+        Error::IndexOutOfRange { field: "edges", index: 0, value: 2, count: 2 }
     ));
 }
 
@@ -249,12 +175,7 @@ fn bad_input_is_a_typed_error() {
 /// K3: the gradient is the derivative, and C/l = s² − 1.
 #[test]
 fn gradient_is_the_derivative_of_the_constraint() {
-    let mut s = system(
-        &[[0.1, -0.2, 0.3], [0.9, 0.5, -0.4]],
-        &[1.0, 1.0],
-        &[(0, 1)],
-        &[0.7],
-    );
+    let mut s = system(&[[0.1, -0.2, 0.3], [0.9, 0.5, -0.4]], &[1.0, 1.0], &[(0, 1)], &[0.7]);
     let direction = s.direction(0);
     let delta = 1e-6;
     for (vertex, sign) in [(0, -1.0), (1, 1.0)] {
@@ -266,19 +187,10 @@ fn gradient_is_the_derivative_of_the_constraint() {
             let below = s.constraint(0);
             s.positions[vertex][axis] = x;
             let expected = sign * slope;
-            near(
-                (above - below) / (2.0 * delta),
-                expected,
-                1e-7 * expected.abs(),
-            );
+            near((above - below) / (2.0 * delta), expected, 1e-7 * expected.abs());
         }
     }
-    let stretched = system(
-        &[[0.0; 3], [0.0, 0.55, 0.0]],
-        &[1.0, 1.0],
-        &[(0, 1)],
-        &[0.5],
-    );
+    let stretched = system(&[[0.0; 3], [0.0, 0.55, 0.0]], &[1.0, 1.0], &[(0, 1)], &[0.5]);
     near(stretched.constraint(0) / 0.5, 0.21, 1e-14);
     near(stretched.strain(0), 0.1, 1e-15);
 }
@@ -287,10 +199,7 @@ fn gradient_is_the_derivative_of_the_constraint() {
 #[test]
 fn operator_is_symmetric_and_equals_its_parts() {
     let mut s = cylinder_net();
-    s.inverse_masses
-        .iter_mut()
-        .enumerate()
-        .for_each(|(v, w)| *w = 0.5 + (v % 7) as f64 / 4.0);
+    s.inverse_masses.iter_mut().enumerate().for_each(|(v, w)| *w = 0.5 + (v % 7) as f64 / 4.0);
     s.inverse_masses[3] = 0.0;
     shake_up(&mut s, 0.15);
     let (a, count) = (s.dense_operator(), s.edges.len());
@@ -302,12 +211,7 @@ fn operator_is_symmetric_and_equals_its_parts() {
             for (v, sign) in [(s.edges[e].0, -1.0), (s.edges[e].1, 1.0)] {
                 for (u, other) in [(s.edges[f].0, -1.0), (s.edges[f].1, 1.0)] {
                     if u == v {
-                        let dot: f64 = s
-                            .direction(e)
-                            .iter()
-                            .zip(s.direction(f))
-                            .map(|(a, b)| a * b)
-                            .sum();
+                        let dot: f64 = s.direction(e).iter().zip(s.direction(f)).map(|(a, b)| a * b).sum();
                         expected += sign * other * s.inverse_masses[v as usize] * dot;
                     }
                 }
@@ -321,11 +225,7 @@ fn operator_is_symmetric_and_equals_its_parts() {
     let (au, av) = (s.apply(&u), s.apply(&v));
     let size = au.iter().map(|x| x.abs()).fold(0.0, f64::max);
     for e in 0..count {
-        near(
-            au[e],
-            (0..count).map(|f| a[(e, f)] * u[f]).sum(),
-            1e-12 * size,
-        );
+        near(au[e], (0..count).map(|f| a[(e, f)] * u[f]).sum(), 1e-12 * size);
     }
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     near(dot(&u, &av), dot(&v, &au), 1e-12 * dot(&u, &au));
@@ -335,13 +235,7 @@ fn operator_is_symmetric_and_equals_its_parts() {
 #[test]
 fn condition_number_of_a_chain() {
     for (edge_count, expected) in [(20, 678.0), (80, 10502.0), (320, 166_520.0)] {
-        let s = row(
-            (0..=edge_count)
-                .map(|k| [0.0, -1.1 * k as f64, 0.0])
-                .collect(),
-            1.0,
-            &[0],
-        );
+        let s = row((0..=edge_count).map(|k| [0.0, -1.1 * k as f64, 0.0]).collect(), 1.0, &[0]);
         let eigenvalues = s.eigenvalues();
         let condition = eigenvalues[edge_count - 1] / eigenvalues[0];
         near(condition, expected, 5e-5 * expected + 0.5);
@@ -350,11 +244,7 @@ fn condition_number_of_a_chain() {
             ((2.0 * x).cos() / x.sin()).powi(2)
         };
         near(condition, closed_form, 1e-9 * closed_form);
-        near(
-            condition,
-            16.0 * (edge_count as f64 / PI).powi(2),
-            0.06 * condition,
-        );
+        near(condition, 16.0 * (edge_count as f64 / PI).powi(2), 0.06 * condition);
     }
 }
 
@@ -373,11 +263,7 @@ fn fast_projection_is_smaller_and_definite() {
     shake_up(&mut small, 0.1);
     let eigenvalues = small.eigenvalues();
     assert_eq!(eigenvalues.len(), 760);
-    assert!(
-        eigenvalues[0] > 1e-6 * eigenvalues[759],
-        "rank 760 of 760, found {:e}",
-        eigenvalues[0]
-    );
+    assert!(eigenvalues[0] > 1e-6 * eigenvalues[759], "rank 760 of 760, found {:e}", eigenvalues[0]);
 }
 
 // -------------------------------------------------------------------------------------- fast projection, by hand
@@ -388,14 +274,7 @@ fn single_edge_follows_the_closed_form() {
     let sequences: [&[f64]; 3] = [
         &[1.1, 1.0045454545, 1.0000102838, 1.0 + 5.3e-11],
         &[2.0, 1.25, 1.025, 1.0003048780, 1.0 + 4.6e-8],
-        &[
-            3.0,
-            1.666666667,
-            1.133333333,
-            1.007843137,
-            1.000030518,
-            1.000000000,
-        ],
+        &[3.0, 1.666666667, 1.133333333, 1.007843137, 1.000030518, 1.000000000],
     ];
     for sequence in sequences {
         for inverse_masses in [[0.0, 1.0], [1.0, 1.0], [0.25, 3.0]] {
@@ -411,12 +290,7 @@ fn single_edge_follows_the_closed_form() {
         }
     }
     // Equal masses move symmetrically.
-    let mut s = system(
-        &[[-1.5, 0.0, 0.0], [1.5, 0.0, 0.0]],
-        &[1.0, 1.0],
-        &[(0, 1)],
-        &[1.0],
-    );
+    let mut s = system(&[[-1.5, 0.0, 0.0], [1.5, 0.0, 0.0]], &[1.0, 1.0], &[(0, 1)], &[1.0]);
     assert!(project(&mut s, &mut tight()).failure.is_none());
     near(s.positions[0][0], -s.positions[1][0], 1e-15);
 }
@@ -432,25 +306,9 @@ fn q1_far_perpendicular_end() {
     near(1.0 + found[3], 1.0000074, 5e-8);
     near(found[4], 3e-11, 5e-12);
 
-    let mut free = system(
-        &[[0.0, -1.5, 0.0], [1.0, 1.5, 0.0]],
-        &[1.0, 1.0],
-        &[(0, 1)],
-        &[1.0],
-    );
-    near_printed(
-        &strains(&mut free.clone(), 4),
-        &[2.2, 0.74, 0.16, 0.011, 5.6e-5],
-        2,
-    );
-    let report = project(
-        &mut free,
-        &mut FastProjection {
-            limit: 1e-12,
-            budget: 60,
-            at_least: 0,
-        },
-    );
+    let mut free = system(&[[0.0, -1.5, 0.0], [1.0, 1.5, 0.0]], &[1.0, 1.0], &[(0, 1)], &[1.0]);
+    near_printed(&strains(&mut free.clone(), 4), &[2.2, 0.74, 0.16, 0.011, 5.6e-5], 2);
+    let report = project(&mut free, &mut FastProjection { limit: 1e-12, budget: 60, at_least: 0 });
     assert_eq!((report.iterations, report.failure), (6, None));
 }
 
@@ -463,12 +321,7 @@ fn q2_perpendicular_end() {
     near(1.0 + found[1], 1.016667, 5e-7);
     near(1.0 + found[2], 1.000137, 5e-7);
     near(found[3], 9e-9, 5e-10);
-    let mut free = system(
-        &[[0.5, -0.6, 0.0], [0.5, 0.6, 0.0]],
-        &[1.0, 1.0],
-        &[(0, 1)],
-        &[1.0],
-    );
+    let mut free = system(&[[0.5, -0.6, 0.0], [0.5, 0.6, 0.0]], &[1.0, 1.0], &[(0, 1)], &[1.0]);
     near_printed(&strains(&mut free, 2), &[0.2, 0.017, 1.4e-4], 2);
 }
 
@@ -477,28 +330,13 @@ fn q2_perpendicular_end() {
 fn q3_collapsed_edge_is_detected_and_halving_cures_it() {
     let start = pinned_edge([1.0, 0.0, 0.0]);
     let mut whole = start.clone();
-    let report = step(
-        &mut whole,
-        &mut [[0.0; 3], [-1.0, 0.0, 0.0]],
-        [0.0; 3],
-        1.0,
-        &mut tight(),
-    );
+    let report = step(&mut whole, &mut [[0.0; 3], [-1.0, 0.0, 0.0]], [0.0; 3], 1.0, &mut tight());
     assert_eq!(report.failure, Some(Failure::CollapsedEdge { edge: 0 }));
     assert_eq!((report.iterations, whole.positions[1]), (0, [0.0; 3]));
-    assert_eq!(
-        icd_step(&mut whole, &[[0.0; 3]; 2], &mut [0.0], 1.0),
-        Err(Failure::CollapsedEdge { edge: 0 })
-    );
+    assert_eq!(icd_step(&mut whole, &[[0.0; 3]; 2], &mut [0.0], 1.0), Err(Failure::CollapsedEdge { edge: 0 }));
 
     let mut half = start.clone();
-    let report = step(
-        &mut half,
-        &mut [[0.0; 3], [-1.0, 0.0, 0.0]],
-        [0.0; 3],
-        0.5,
-        &mut tight(),
-    );
+    let report = step(&mut half, &mut [[0.0; 3], [-1.0, 0.0, 0.0]], [0.0; 3], 0.5, &mut tight());
     assert_eq!(report.failure, None);
     assert!(report.strain <= 1e-13);
 
@@ -513,36 +351,16 @@ fn q3_collapsed_edge_is_detected_and_halving_cures_it() {
 /// Q3b: nearly coincident ends overshoot far and still converge in 11.
 #[test]
 fn q3b_nearly_collapsed_edge_overshoots_and_returns() {
-    let mut s = system(
-        &[[0.5, 0.0, 0.0], [0.51, 0.0, 0.0]],
-        &[1.0, 1.0],
-        &[(0, 1)],
-        &[1.0],
-    );
-    near_printed(
-        &strains(&mut s.clone(), 4),
-        &[0.99, 49.0, 24.0, 12.0, 5.3],
-        2,
-    );
-    let report = project(
-        &mut s,
-        &mut FastProjection {
-            limit: 1e-12,
-            budget: 60,
-            at_least: 0,
-        },
-    );
+    let mut s = system(&[[0.5, 0.0, 0.0], [0.51, 0.0, 0.0]], &[1.0, 1.0], &[(0, 1)], &[1.0]);
+    near_printed(&strains(&mut s.clone(), 4), &[0.99, 49.0, 24.0, 12.0, 5.3], 2);
+    let report = project(&mut s, &mut FastProjection { limit: 1e-12, budget: 60, at_least: 0 });
     assert_eq!((report.iterations, report.failure), (11, None));
 }
 
 /// Q4: a kink between fixed ends 2 l apart is a double root, so the strain falls by 4 per iteration and no faster.
 #[test]
 fn q4_double_root_converges_linearly() {
-    let start = row(
-        vec![[0.0; 3], [1.0, -0.3, 0.0], [2.0, 0.0, 0.0]],
-        1.0,
-        &[0, 2],
-    );
+    let start = row(vec![[0.0; 3], [1.0, -0.3, 0.0], [2.0, 0.0, 0.0]], 1.0, &[0, 2]);
     let mut s = start.clone();
     let found = strains(&mut s, 12);
     near_printed(&found, &[0.044, 0.011, 0.0028, 0.0007, 0.00018], 2);
@@ -550,14 +368,7 @@ fn q4_double_root_converges_linearly() {
         near(pair[0] / pair[1], 4.0, 0.05);
     }
     let mut s = start;
-    let report = project(
-        &mut s,
-        &mut FastProjection {
-            limit: 1e-12,
-            budget: 60,
-            at_least: 0,
-        },
-    );
+    let report = project(&mut s, &mut FastProjection { limit: 1e-12, budget: 60, at_least: 0 });
     assert_eq!((report.iterations, report.failure), (18, None));
     near(report.strain, 6.5e-13, 1e-13);
 }
@@ -576,11 +387,7 @@ fn q4_does_not_look_at_the_start() {
 /// Q4b: with free ends the same kink is a simple root.
 #[test]
 fn q4b_free_ends_converge_quadratically() {
-    let mut s = row(
-        vec![[0.1, 0.0, 0.0], [1.0, -0.3, 0.0], [1.9, 0.0, 0.0]],
-        1.0,
-        &[],
-    );
+    let mut s = row(vec![[0.1, 0.0, 0.0], [1.0, -0.3, 0.0], [1.9, 0.0, 0.0]], 1.0, &[]);
     let found = strains(&mut s, 3);
     near_printed(&found[..3], &[0.051, 0.0017, 1.9e-6], 2);
     near(found[3], 2e-12, 1e-12);
@@ -592,11 +399,7 @@ fn q4b_free_ends_converge_quadratically() {
 #[test]
 fn p1_taut_row_with_sag() {
     let sagged = |k: usize| if k == 0 || k == 10 { 0.0 } else { -0.01 };
-    let start = row(
-        (0..=10).map(|k| [0.1 * k as f64, sagged(k), 0.0]).collect(),
-        0.1,
-        &[0, 10],
-    );
+    let start = row((0..=10).map(|k| [0.1 * k as f64, sagged(k), 0.0]).collect(), 0.1, &[0, 10]);
     let found = strains(&mut start.clone(), 11);
     near_printed(&found, &[5.0e-3, 1.2e-3, 1.2e-3, 5.6e-4, 8.7e-4], 2);
     near(found[11], 6e-5, 5e-6);
@@ -605,16 +408,9 @@ fn p1_taut_row_with_sag() {
 /// P1: exactly flat rows, consistent and not, and the first steps of gravity from there.
 #[test]
 fn p1_flat_row_survives() {
-    let flat = row(
-        (0..=10).map(|k| [0.1 * k as f64, 0.0, 0.0]).collect(),
-        0.1,
-        &[0, 10],
-    );
+    let flat = row((0..=10).map(|k| [0.1 * k as f64, 0.0, 0.0]).collect(), 0.1, &[0, 10]);
     let eigenvalues = flat.eigenvalues();
-    assert!(
-        eigenvalues[0].abs() <= 1e-12 && eigenvalues[1] > 0.1,
-        "rank 9 of 10: {eigenvalues:?}"
-    );
+    assert!(eigenvalues[0].abs() <= 1e-12 && eigenvalues[1] > 0.1, "rank 9 of 10: {eigenvalues:?}");
 
     // At rest: nothing to do, and doing it changes nothing.
     let mut s = flat.clone();
@@ -625,55 +421,26 @@ fn p1_flat_row_survives() {
     // Vertices shifted along the line: the total length still fits, so a solution exists.
     let mut s = flat.clone();
     (1..10).for_each(|k| s.positions[k][0] += 0.01 * (2.0 * k as f64).sin());
-    let report = project(
-        &mut s,
-        &mut FastProjection {
-            limit: 1e-9,
-            budget: 60,
-            at_least: 1,
-        },
-    );
+    let report = project(&mut s, &mut FastProjection { limit: 1e-9, budget: 60, at_least: 1 });
     assert_eq!(report.failure, None);
     assert!(report.regularized > 0);
     assert!(farthest(&s.positions, &flat.positions) <= 1e-9);
-    assert!(
-        report.multipliers.iter().all(|m| m.abs() < 1.0),
-        "null space stays out: {:?}",
-        report.multipliers
-    );
+    assert!(report.multipliers.iter().all(|m| m.abs() < 1.0), "null space stays out: {:?}", report.multipliers);
 
     // Rest lengths 1 % short of the span: no solution along the line. Typed, finite, and not moved off the line.
     let mut s = flat.clone();
     s.rests.fill(0.099);
     let report = project(&mut s, &mut tight());
-    assert!(
-        matches!(report.failure, Some(Failure::Inconsistent { residual }) if residual > 0.99),
-        "{report:?}"
-    );
+    assert!(matches!(report.failure, Some(Failure::Inconsistent { residual }) if residual > 0.99), "{report:?}");
     assert!(farthest(&s.positions, &flat.positions) <= 1e-9);
 
     // Falling from flat for a second at two step sizes.
     for h in [1.0 / 60.0, 1.0 / 240.0] {
         let (mut s, mut v) = (flat.clone(), vec![[0.0; 3]; 11]);
         for _ in 0..(1.0 / h) as usize {
-            let report = step(
-                &mut s,
-                &mut v,
-                DOWN,
-                h,
-                &mut FastProjection {
-                    limit: 1e-3,
-                    budget: 60,
-                    at_least: 1,
-                },
-            );
+            let report = step(&mut s, &mut v, DOWN, h, &mut FastProjection { limit: 1e-3, budget: 60, at_least: 1 });
             assert!(report.strain <= 1e-3 || report.failure.is_some());
-            assert!(
-                s.positions
-                    .iter()
-                    .flatten()
-                    .all(|x| x.is_finite() && x.abs() < 2.0)
-            );
+            assert!(s.positions.iter().flatten().all(|x| x.is_finite() && x.abs() < 2.0));
         }
     }
 }
@@ -686,35 +453,15 @@ fn p1_null_space_stays_out_of_the_multipliers() {
         for turn in 0..5 {
             let (l, angle) = (1.0 / (n - 1) as f64, f64::from(turn));
             let shift = |k: usize| {
-                if k == 0 || k == n - 1 {
-                    0.0
-                } else {
-                    0.1 * (2.0 * k as f64 + angle).sin()
-                }
+                if k == 0 || k == n - 1 { 0.0 } else { 0.1 * (2.0 * k as f64 + angle).sin() }
             };
-            let along =
-                |k: usize| [angle.cos(), angle.sin(), 0.0].map(|c| c * l * (k as f64 + shift(k)));
+            let along = |k: usize| [angle.cos(), angle.sin(), 0.0].map(|c| c * l * (k as f64 + shift(k)));
             let mut s = row((0..n).map(along).collect(), l, &[0, n - 1]);
-            let report = project(
-                &mut s,
-                &mut FastProjection {
-                    limit: 1e-9,
-                    budget: 40,
-                    at_least: 1,
-                },
-            );
+            let report = project(&mut s, &mut FastProjection { limit: 1e-9, budget: 40, at_least: 1 });
             assert_eq!(report.failure, None);
             assert!(report.regularized > 0 && report.iterations <= 5);
-            assert!(
-                report.multipliers.iter().all(|m| m.abs() <= l),
-                "{n} {turn} {:?}",
-                report.multipliers
-            );
-            assert!(
-                s.positions
-                    .iter()
-                    .all(|x| (x[1] * angle.cos() - x[0] * angle.sin()).abs() <= 1e-12)
-            );
+            assert!(report.multipliers.iter().all(|m| m.abs() <= l), "{n} {turn} {:?}", report.multipliers);
+            assert!(s.positions.iter().all(|x| (x[1] * angle.cos() - x[0] * angle.sin()).abs() <= 1e-12));
         }
     }
 }
@@ -729,24 +476,11 @@ fn p1_sheet_is_short_of_one_rank() {
         let eigenvalues = s.eigenvalues();
         let largest = eigenvalues[eigenvalues.len() - 1];
         assert!(eigenvalues[0].abs() <= 1e-13 * largest);
-        assert!(
-            eigenvalues[1] >= 1e-4 * largest,
-            "{:e}",
-            eigenvalues[1] / largest
-        );
+        assert!(eigenvalues[1] >= 1e-4 * largest, "{:e}", eigenvalues[1] / largest);
         // Gravity alone stretches the edges next to the pins only.
         let (mut s, mut v) = (s, vec![[0.0; 3]; n * n]);
-        let report = step(
-            &mut s,
-            &mut v,
-            DOWN,
-            1.0 / 240.0,
-            &mut FastProjection {
-                limit: 1e-2,
-                budget: 60,
-                at_least: 1,
-            },
-        );
+        let report =
+            step(&mut s, &mut v, DOWN, 1.0 / 240.0, &mut FastProjection { limit: 1e-2, budget: 60, at_least: 1 });
         assert!(s.positions.iter().flatten().all(|x| x.is_finite()));
         assert!(report.failure.is_some() || report.strain <= 1e-2);
     }
@@ -755,25 +489,15 @@ fn p1_sheet_is_short_of_one_rank() {
 /// P2: an edge between two pins is left out, counted, and named when it breaks the limit.
 #[test]
 fn p2_edge_between_pins_is_left_out() {
-    let mut s = row(
-        vec![[0.0; 3], [1.0, 0.0, 0.0], [2.2, 0.0, 0.0]],
-        1.0,
-        &[0, 1],
-    );
+    let mut s = row(vec![[0.0; 3], [1.0, 0.0, 0.0], [2.2, 0.0, 0.0]], 1.0, &[0, 1]);
     let report = project(&mut s, &mut tight());
     assert_eq!((report.skipped, report.failure), (1, None));
     assert_eq!(report.multipliers[0], 0.0);
 
     s.positions[0] = [0.0, 0.5, 0.0];
-    for projector in [
-        &mut tight() as &mut dyn Projector,
-        &mut ImplicitDirection::default(),
-    ] {
+    for projector in [&mut tight() as &mut dyn Projector, &mut ImplicitDirection::default()] {
         let report = project(&mut s, projector);
-        assert_eq!(
-            (report.skipped, report.failure),
-            (1, Some(Failure::Infeasible { edge: 0 }))
-        );
+        assert_eq!((report.skipped, report.failure), (1, Some(Failure::Infeasible { edge: 0 })));
         near(report.strain, 1.25f64.sqrt() - 1.0, 1e-15);
     }
 }
@@ -803,10 +527,7 @@ fn first_steps_agree() {
         let mut multipliers = vec![0.0; implicit.edges.len()];
         icd_step(&mut implicit, &predicted, &mut multipliers, h).unwrap();
         let report = exactly(1).project(&mut fast, &predicted, h);
-        assert!(
-            farthest(&fast.positions, &predicted) > 1e-6,
-            "the step is not trivial"
-        );
+        assert!(farthest(&fast.positions, &predicted) > 1e-6, "the step is not trivial");
         assert!(farthest(&fast.positions, &implicit.positions) <= 1e-12);
         let largest = multipliers.iter().map(|m| m.abs()).fold(0.0, f64::max);
         for (a, b) in multipliers.iter().zip(&report.multipliers) {
@@ -831,12 +552,7 @@ fn force_residual_is_second_order() {
         let measure = |budget| {
             let mut s = moving_net(h);
             let predicted = s.positions.clone();
-            let report = FastProjection {
-                limit: 1e-14,
-                budget,
-                at_least: 0,
-            }
-            .project(&mut s, &predicted, h);
+            let report = FastProjection { limit: 1e-14, budget, at_least: 0 }.project(&mut s, &predicted, h);
             residual(&s, &predicted, &report.multipliers, h).force
         };
         let (found_first, found_last) = (measure(1), measure(8));
@@ -845,11 +561,7 @@ fn force_residual_is_second_order() {
         assert!(found_last <= 1.05 * found_first);
         firsts.push(found_first);
     }
-    assert!(
-        firsts[3] / firsts[4] > 3.6,
-        "slope towards 2: {}",
-        firsts[3] / firsts[4]
-    );
+    assert!(firsts[3] / firsts[4] > 3.6, "slope towards 2: {}", firsts[3] / firsts[4]);
 }
 
 /// The fixture of G6 and G7: six vertices, 0.1 kg each, the first pinned, edges of 0.1 m along an arc, after an
@@ -875,17 +587,8 @@ fn arc_chain() -> (System, f64) {
 
 /// ½ δxᵀ M δx / h², the cost that step-and-project minimises.
 fn cost(s: &System, predicted: &[[f64; 3]], h: f64) -> f64 {
-    let moved = s
-        .positions
-        .iter()
-        .zip(predicted)
-        .map(|(a, b)| length(minus(*a, *b)).powi(2));
-    moved
-        .zip(&s.inverse_masses)
-        .filter(|(_, w)| **w > 0.0)
-        .map(|(d, w)| 0.5 * d / w)
-        .sum::<f64>()
-        / (h * h)
+    let moved = s.positions.iter().zip(predicted).map(|(a, b)| length(minus(*a, *b)).powi(2));
+    moved.zip(&s.inverse_masses).filter(|(_, w)| **w > 0.0).map(|(d, w)| 0.5 * d / w).sum::<f64>() / (h * h)
 }
 
 /// G6: Newton is quadratic once close, and ends at rounding.
@@ -902,10 +605,7 @@ fn icd_converges_quadratically() {
             break;
         }
     }
-    assert!(
-        errors.len() <= 6 && errors[errors.len() - 1] < 1e-15,
-        "{errors:?}"
-    );
+    assert!(errors.len() <= 6 && errors[errors.len() - 1] < 1e-15, "{errors:?}");
     // e' ≤ K e² with one K for the whole run, away from rounding.
     for pair in errors.windows(2).filter(|pair| pair[1] > 1e-14) {
         assert!(pair[1] <= 50.0 * pair[0] * pair[0], "{errors:?}");
@@ -955,44 +655,28 @@ fn icd_is_step_and_project() {
 
     // Tangents of the constraint set are the velocities that survive the velocity projection.
     for seed in 1..6 {
-        let mut tangent: Vec<[f64; 3]> = (0..6)
-            .map(|v| [(seed * v) as f64, 1.0, (v * v) as f64].map(f64::sin))
-            .collect();
+        let mut tangent: Vec<[f64; 3]> =
+            (0..6).map(|v| [(seed * v) as f64, 1.0, (v * v) as f64].map(f64::sin)).collect();
         tangent[0] = [0.0; 3];
         assert!(project_velocities(&implicit, &mut tangent) <= 1e-13);
-        let moved = implicit
-            .positions
-            .iter()
-            .zip(&predicted)
-            .map(|(a, b)| minus(*a, *b));
-        let work: f64 = moved
-            .zip(&tangent)
-            .map(|(d, t)| 0.1 * (d[0] * t[0] + d[1] * t[1] + d[2] * t[2]))
-            .sum();
+        let moved = implicit.positions.iter().zip(&predicted).map(|(a, b)| minus(*a, *b));
+        let work: f64 = moved.zip(&tangent).map(|(d, t)| 0.1 * (d[0] * t[0] + d[1] * t[1] + d[2] * t[2])).sum();
         assert!(work.abs() <= 1e-10 * 0.1);
     }
 
     let (least, found) = (cost(&implicit, &predicted, h), cost(&fast, &predicted, h));
-    assert!(
-        least < found && found < 1.1 * least,
-        "SAP {least:e}, FP {found:e}"
-    );
+    assert!(least < found && found < 1.1 * least, "SAP {least:e}, FP {found:e}");
 }
 
 /// Gauss elimination with row pivoting of five equations, right side in the last column.
 fn eliminate(mut a: [[f64; 6]; 5]) -> [f64; 5] {
     for k in 0..5 {
-        let pivot = (k..5)
-            .max_by(|&i, &j| a[i][k].abs().total_cmp(&a[j][k].abs()))
-            .unwrap();
+        let pivot = (k..5).max_by(|&i, &j| a[i][k].abs().total_cmp(&a[j][k].abs())).unwrap();
         a.swap(k, pivot);
         let lead = a[k];
         for other in a.iter_mut().skip(k + 1) {
             let factor = other[k] / lead[k];
-            other
-                .iter_mut()
-                .zip(lead)
-                .for_each(|(o, l)| *o -= factor * l);
+            other.iter_mut().zip(lead).for_each(|(o, l)| *o -= factor * l);
         }
     }
     let mut x = [0.0; 5];
@@ -1019,10 +703,7 @@ fn velocity_projection_of_one_particle() {
 #[test]
 fn every_iterate_conserves_momentum() {
     let mut s = cylinder_net();
-    s.inverse_masses
-        .iter_mut()
-        .enumerate()
-        .for_each(|(v, w)| *w = 1.0 / (0.5 + 1.5 * (v as f64).sin().abs()));
+    s.inverse_masses.iter_mut().enumerate().for_each(|(v, w)| *w = 1.0 / (0.5 + 1.5 * (v as f64).sin().abs()));
     shake_up(&mut s, 0.05);
     for iteration in 0..5 {
         let before = s.positions.clone();
@@ -1035,10 +716,7 @@ fn every_iterate_conserves_momentum() {
             (0..3).for_each(|k| angular[k] += turn[k]);
         }
         assert!(length(linear) <= 2e-14, "iteration {iteration}: {linear:?}");
-        assert!(
-            length(angular) <= 2e-14,
-            "iteration {iteration}: {angular:?}"
-        );
+        assert!(length(angular) <= 2e-14, "iteration {iteration}: {angular:?}");
     }
     assert!(max_strain(&s) <= 1e-12);
 }
@@ -1048,11 +726,7 @@ fn every_iterate_conserves_momentum() {
 fn free_fall_is_left_alone() {
     let (mut s, mut v) = (cylinder_net(), vec![[0.0; 3]; 36]);
     let start = s.positions.clone();
-    let mut projector = FastProjection {
-        limit: 1e-12,
-        budget: 60,
-        at_least: 0,
-    };
+    let mut projector = FastProjection { limit: 1e-12, budget: 60, at_least: 0 };
     for _ in 0..64 {
         let report = step(&mut s, &mut v, DOWN, 1.0 / 64.0, &mut projector);
         assert_eq!((report.iterations, report.failure), (0, None));
@@ -1084,12 +758,7 @@ fn pendulum_does_not_drift() {
 /// 5.2: energy lost in the first second over m g l, and the interval between crossings.
 #[test]
 fn pendulum_loses_the_energy_it_should() {
-    let expected = [
-        (60, -0.2842, 2.1964),
-        (120, -0.1610, 2.2574),
-        (300, -0.0700, 2.3142),
-        (1000, -0.0219, 2.3499),
-    ];
+    let expected = [(60, -0.2842, 2.1964), (120, -0.1610, 2.2574), (300, -0.0700, 2.3142), (1000, -0.0219, 2.3499)];
     for (rate, loss, interval) in expected {
         let h = 1.0 / f64::from(rate);
         let (mut s, mut v) = pendulum();
@@ -1113,13 +782,8 @@ fn pendulum_loses_the_energy_it_should() {
 #[test]
 fn pendulum_is_first_order() {
     let exact = single_pendulum_angle(1.0);
-    let expected = [
-        (50, 0.267, 3.20),
-        (100, 0.148, 1.85),
-        (200, 0.0781, 1.00),
-        (400, 0.0402, 0.52),
-        (800, 0.0204, 0.27),
-    ];
+    let expected =
+        [(50, 0.267, 3.20), (100, 0.148, 1.85), (200, 0.0781, 1.00), (400, 0.0402, 0.52), (800, 0.0204, 0.27)];
     for (rate, error, lost) in expected {
         let (mut s, mut v) = pendulum();
         for _ in 0..rate {
@@ -1133,16 +797,10 @@ fn pendulum_is_first_order() {
 
 /// Angle of a pendulum released horizontally, by fourth-order Runge-Kutta.
 fn single_pendulum_angle(time: f64) -> f64 {
-    runge_kutta([FRAC_PI_2, 0.0], time, |[angle, speed]| {
-        [speed, -G * angle.sin()]
-    })[0]
+    runge_kutta([FRAC_PI_2, 0.0], time, |[angle, speed]| [speed, -G * angle.sin()])[0]
 }
 
-fn runge_kutta<const N: usize>(
-    mut y: [f64; N],
-    time: f64,
-    rate: impl Fn([f64; N]) -> [f64; N],
-) -> [f64; N] {
+fn runge_kutta<const N: usize>(mut y: [f64; N], time: f64, rate: impl Fn([f64; N]) -> [f64; N]) -> [f64; N] {
     let count = 20_000;
     let h = time / f64::from(count);
     for _ in 0..count {
@@ -1162,18 +820,14 @@ fn double_pendulum_is_first_order() {
     let rate_of = |[a, b, p, q]: [f64; 4]| {
         let d = a - b;
         let denominator = 3.0 - (2.0 * d).cos();
-        let first = -3.0 * G * a.sin()
-            - G * (a - 2.0 * b).sin()
-            - 2.0 * d.sin() * (q * q + p * p * d.cos());
+        let first = -3.0 * G * a.sin() - G * (a - 2.0 * b).sin() - 2.0 * d.sin() * (q * q + p * p * d.cos());
         let second = 2.0 * d.sin() * (2.0 * p * p + 2.0 * G * a.cos() + q * q * d.cos());
         [p, q, first / denominator, second / denominator]
     };
     let angles = |time| runge_kutta([FRAC_PI_2, FRAC_PI_2, 0.0, 0.0], time, rate_of);
-    for (time, first, second) in [
-        (0.25, 1.270413594, 1.560181743),
-        (0.5, 0.570472051, 1.203875111),
-        (1.0, -0.625087700, -1.034585086),
-    ] {
+    for (time, first, second) in
+        [(0.25, 1.270413594, 1.560181743), (0.5, 0.570472051, 1.203875111), (1.0, -0.625087700, -1.034585086)]
+    {
         near(angles(time)[0], first, 1e-8);
         near(angles(time)[1], second, 1e-8);
     }
@@ -1195,10 +849,7 @@ fn double_pendulum_is_first_order() {
         let mut s = row(vec![[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]], 1.0, &[0]);
         let mut v = vec![[0.0; 3]; 3];
         for _ in 0..rate / 2 {
-            assert_eq!(
-                step(&mut s, &mut v, DOWN, 1.0 / f64::from(rate), &mut tight()).failure,
-                None
-            );
+            assert_eq!(step(&mut s, &mut v, DOWN, 1.0 / f64::from(rate), &mut tight()).failure, None);
         }
         errors.push(length(minus(s.positions[2], tip)));
         near(errors[errors.len() - 1], error, 6e-6);
@@ -1216,11 +867,7 @@ fn double_pendulum_is_first_order() {
 #[test]
 fn multipliers_carry_the_weight() {
     let (h, weight) = (1.0 / 60.0, 0.1 * G);
-    let mut s = row(
-        (0..10).map(|k| [0.0, -0.1 * f64::from(k), 0.0]).collect(),
-        0.1,
-        &[0],
-    );
+    let mut s = row((0..10).map(|k| [0.0, -0.1 * f64::from(k), 0.0]).collect(), 0.1, &[0]);
     s.inverse_masses[1..].fill(10.0);
     let mut v = vec![[0.0; 3]; 10];
     let report = step(&mut s, &mut v, DOWN, h, &mut tight());
@@ -1232,11 +879,7 @@ fn multipliers_carry_the_weight() {
     }
     near(report.multipliers[0], 4.299, 0.01 * 4.299);
     // The direction of ICD is taken at the end, where the edge has its rest length.
-    let mut s = row(
-        (0..10).map(|k| [0.0, -0.1 * f64::from(k), 0.0]).collect(),
-        0.1,
-        &[0],
-    );
+    let mut s = row((0..10).map(|k| [0.0, -0.1 * f64::from(k), 0.0]).collect(), 0.1, &[0]);
     s.inverse_masses[1..].fill(10.0);
     let report = step(&mut s, &mut v, DOWN, h, &mut ImplicitDirection::default());
     near(report.multipliers[0], 4.4145, 1e-9);
@@ -1246,19 +889,11 @@ fn multipliers_carry_the_weight() {
 fn funicular(edge_count: usize, span: f64) -> (f64, f64) {
     let l = 1.0 / edge_count as f64;
     let places = || (0..edge_count).map(|k| k as f64 - (edge_count - 1) as f64 / 2.0);
-    let width = |c: f64| {
-        places()
-            .map(|k| l / (1.0 + (k * c).powi(2)).sqrt())
-            .sum::<f64>()
-    };
+    let width = |c: f64| places().map(|k| l / (1.0 + (k * c).powi(2)).sqrt()).sum::<f64>();
     let (mut low, mut high) = (0.0, 1e4);
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
-        if width(middle) > span {
-            low = middle
-        } else {
-            high = middle
-        }
+        if width(middle) > span { low = middle } else { high = middle }
     }
     let mut height = 0.0;
     let mut lowest: f64 = 0.0;
@@ -1270,23 +905,13 @@ fn funicular(edge_count: usize, span: f64) -> (f64, f64) {
 }
 
 /// Sag of a chain of length 1 after damped settling from a V.
-fn settled_sag(
-    edge_count: usize,
-    span: f64,
-    projector: &mut dyn Projector,
-    h: f64,
-    seconds: f64,
-) -> f64 {
+fn settled_sag(edge_count: usize, span: f64, projector: &mut dyn Projector, h: f64, seconds: f64) -> f64 {
     let depth = (0.25 - span * span / 4.0).sqrt();
     let place = |k: usize| {
         let t = k as f64 / edge_count as f64;
         [span * t, -depth * (1.0 - (2.0 * t - 1.0).abs()), 0.0]
     };
-    let mut s = row(
-        (0..=edge_count).map(place).collect(),
-        1.0 / edge_count as f64,
-        &[0, edge_count],
-    );
+    let mut s = row((0..=edge_count).map(place).collect(), 1.0 / edge_count as f64, &[0, edge_count]);
     let mut v = vec![[0.0; 3]; edge_count + 1];
     for _ in 0..(seconds / h) as usize {
         step(&mut s, &mut v, DOWN, h, projector);
@@ -1312,31 +937,15 @@ fn chain_settles_into_the_funicular_polygon() {
     for (n, sag) in [(10, 0.40219), (20, 0.39914), (40, 0.39843), (80, 0.39825)] {
         near(funicular(n, 0.5).0, sag, 5e-6);
     }
-    let mut fast = FastProjection {
-        limit: 1e-9,
-        budget: 60,
-        at_least: 1,
-    };
+    let mut fast = FastProjection { limit: 1e-9, budget: 60, at_least: 1 };
     for (n, span) in [(10, 0.8), (20, 0.8), (10, 0.5), (20, 0.5), (40, 0.5)] {
-        near(
-            settled_sag(n, span, &mut fast, 1e-3, 3.0),
-            funicular(n, span).0,
-            1e-4,
-        );
+        near(settled_sag(n, span, &mut fast, 1e-3, 3.0), funicular(n, span).0, 1e-4);
     }
 }
 
 /// The direction of ICD is taken at the end of the step, so its rest state does not depend on the step.
 #[test]
 fn implicit_direction_settles_exactly_at_any_step() {
-    let mut implicit = ImplicitDirection {
-        limit: 1e-12,
-        force_limit: 1e-12,
-        budget: 60,
-    };
-    near(
-        settled_sag(10, 0.8, &mut implicit, 1.0 / 120.0, 15.0),
-        0.266864426,
-        1e-8,
-    );
+    let mut implicit = ImplicitDirection { limit: 1e-12, force_limit: 1e-12, budget: 60 };
+    near(settled_sag(10, 0.8, &mut implicit, 1.0 / 120.0, 15.0), 0.266864426, 1e-8);
 }

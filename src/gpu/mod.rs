@@ -5,6 +5,7 @@
 pub(crate) mod readback;
 pub(crate) mod runner;
 mod select;
+mod submit;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -121,7 +122,11 @@ impl Gpu {
         let (shader, interface) = reflect::interface(kernel)?;
         let limits = self.device.limits();
         let storage = interface.bindings.iter().filter(|binding| binding.access != Access::Uniform).count();
-        need("max_storage_buffers_per_shader_stage", storage as u64, limits.max_storage_buffers_per_shader_stage.into())?;
+        need(
+            "max_storage_buffers_per_shader_stage",
+            storage as u64,
+            limits.max_storage_buffers_per_shader_stage.into(),
+        )?;
         let entries: Vec<wgpu::BindGroupLayoutEntry> = interface
             .bindings
             .iter()

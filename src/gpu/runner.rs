@@ -29,7 +29,7 @@ struct Bound {
 
 /// A line of the program, ready to be encoded.
 #[derive(Debug)]
-enum Op {
+pub(super) enum Op {
     Dispatch { bound: usize, offset: u32, groups: [u32; 2] },
     Repeat { at_most: u32, ends_early: bool, guard: u32, body: Vec<Op> },
 }
@@ -37,15 +37,15 @@ enum Op {
 /// The GPU half of a cloth.
 #[derive(Debug)]
 pub(crate) struct Runner {
-    gpu: Gpu,
+    pub(super) gpu: Gpu,
     buffers: Vec<Option<wgpu::Buffer>>,
     specs: Vec<Spec>,
     bound: Vec<Bound>,
-    ops: Vec<Op>,
+    pub(super) ops: Vec<Op>,
     ranges: Vec<Range>,
     range_group: wgpu::BindGroup,
     /// Iterations that each loop took last time, by guard word: where the host looks first next time.
-    habits: Vec<u32>,
+    pub(super) habits: Vec<u32>,
 }
 
 impl Runner {
@@ -172,8 +172,7 @@ impl Runner {
         let limits = self.gpu.device.limits();
         need("max_storage_buffer_binding_size", size, limits.max_storage_buffer_binding_size)?;
         need("max_buffer_size", size, limits.max_buffer_size)?;
-        let mut usage =
-            wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+        let mut usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
         if matches!(spec.domain, Domain::Fixed(_)) {
             usage |= wgpu::BufferUsages::UNIFORM;
         }
@@ -258,7 +257,13 @@ impl Runner {
         }
     }
 
-    fn encode_dispatch(&self, pass: &mut wgpu::ComputePass<'_>, bound: usize, offset: u32, [x, y]: [u32; 2]) {
+    pub(super) fn encode_dispatch(
+        &self,
+        pass: &mut wgpu::ComputePass<'_>,
+        bound: usize,
+        offset: u32,
+        [x, y]: [u32; 2],
+    ) {
         let bound = &self.bound[bound];
         pass.set_pipeline(&bound.pipeline.compute);
         pass.set_bind_group(0, &bound.group, &[]);
@@ -277,115 +282,6 @@ impl Runner {
         let groups = self.fold(dispatch)?;
         self.encode_dispatch(&mut begin(encoder), bound, record as u32 * self.stride(), groups);
         Ok(())
-    }
-
-    /// Runs the program on the queue, in submissions of at most `most` dispatches; loops end where the host sees that
-    /// their guard is off. Returns the number of dispatches submitted.
-    pub(crate) async fn run(&mut self, inputs: &[(&str, &[u8])], most: u64, waiting: Waiting) -> Result<u64> {
-        self.submit_scoped(|encoder| self.record_inputs(encoder, inputs))??;
-        let mut chunk = Chunk { pending: Vec::new(), submitted: 0, most: most.max(1), waiting };
-        let ops = std::mem::take(&mut self.ops);
-        let outcome = self.run_ops(&ops, &mut chunk).await;
-        self.ops = ops;
-        outcome?;
-        self.submit(&mut chunk, None)?;
-        Ok(chunk.submitted)
-    }
-
-    fn run_ops<'a>(
-        &'a mut self,
-        ops: &'a [Op],
-        chunk: &'a mut Chunk,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
-        Box::pin(async move {
-            for op in ops {
-                match op {
-                    Op::Dispatch { .. } => self.chunk_op(op, chunk)?,
-                    Op::Repeat { at_most, ends_early: false, body, .. } => {
-                        for _ in 0..*at_most {
-                            self.run_ops(body, chunk).await?;
-                        }
-                    }
-                    Op::Repeat { at_most, guard, body, .. } => self.run_loop(*at_most, *guard, body, chunk).await?,
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// A loop that may end early. Without loops inside it is submitted in batches: first about as many iterations as it
-    /// took last time, then a quarter more again and again; between two batches the host looks at the guard. Batches
-    /// only decide how much is computed in vain, never what.
-    async fn run_loop(&mut self, at_most: u32, guard: u32, body: &[Op], chunk: &mut Chunk) -> Result<()> {
-        let innermost = body.iter().all(|op| matches!(op, Op::Dispatch { .. }));
-        let first = if innermost { self.habits[guard as usize].clamp(1, at_most) } else { 1 };
-        let mut done = 0;
-        loop {
-            let batch = if done == 0 { first } else if innermost { (done / 4).max(2) } else { 1 };
-            let batch = batch.min(at_most - done);
-            for _ in 0..batch {
-                if innermost {
-                    body.iter().try_for_each(|op| self.chunk_op(op, chunk))?;
-                } else {
-                    self.run_ops(body, chunk).await?;
-                }
-            }
-            done += batch;
-            if done == at_most || !self.look(guard, chunk).await? {
-                break;
-            }
-        }
-        // One batch was enough: try a little less next time, so that the habit follows the need downwards too.
-        self.habits[guard as usize] = if done == first { done - done / 8 } else { done };
-        Ok(())
-    }
-
-    fn chunk_op(&self, op: &Op, chunk: &mut Chunk) -> Result<()> {
-        if let Op::Dispatch { bound, offset, groups } = op {
-            if chunk.pending.len() as u64 == chunk.most {
-                self.submit(chunk, None)?;
-            }
-            chunk.pending.push((*bound, *offset, *groups));
-        }
-        Ok(())
-    }
-
-    /// Submits what is pending as one compute pass, and the read-back of a buffer behind it.
-    fn submit(&self, chunk: &mut Chunk, read: Option<&wgpu::Buffer>) -> Result<Option<Staging>> {
-        let staging = self.submit_scoped(|encoder| {
-            if !chunk.pending.is_empty() {
-                let mut pass = begin(encoder);
-                for (bound, offset, groups) in &chunk.pending {
-                    self.encode_dispatch(&mut pass, *bound, *offset, *groups);
-                }
-            }
-            read.map(|buffer| Staging::record(&self.gpu.device, encoder, &[(buffer, buffer.size())]))
-        })?;
-        chunk.submitted += chunk.pending.len() as u64;
-        chunk.pending.clear();
-        Ok(staging)
-    }
-
-    /// Records into an encoder and submits it, errors of the device as errors of ours.
-    pub(crate) fn submit_scoped<T>(&self, record: impl FnOnce(&mut wgpu::CommandEncoder) -> T) -> Result<T> {
-        let (made, outcome) = scoped(&self.gpu.device, || {
-            let label = Some("taut");
-            let mut encoder =
-                self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label });
-            let made = record(&mut encoder);
-            self.gpu.queue.submit([encoder.finish()]);
-            made
-        });
-        ready(outcome)?;
-        Ok(made)
-    }
-
-    /// Submits what is pending and reads a guard word.
-    async fn look(&self, guard: u32, chunk: &mut Chunk) -> Result<bool> {
-        let Some(staging) = self.submit(chunk, self.named("guards"))? else { return Ok(true) };
-        let bytes = staging.bytes(&self.gpu.device, chunk.waiting).await?;
-        let words: Vec<u32> = bytemuck::pod_collect_to_vec(&bytes);
-        Ok(words.get(guard as usize).is_some_and(|word| *word != 0))
     }
 
     /// Records the read-back of whole fields by name.
@@ -413,15 +309,7 @@ impl Runner {
     }
 }
 
-/// What is to be submitted next.
-struct Chunk {
-    pending: Vec<(usize, u32, [u32; 2])>,
-    submitted: u64,
-    most: u64,
-    waiting: Waiting,
-}
-
-fn begin(encoder: &mut wgpu::CommandEncoder) -> wgpu::ComputePass<'_> {
+pub(super) fn begin(encoder: &mut wgpu::CommandEncoder) -> wgpu::ComputePass<'_> {
     encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("taut"), timestamp_writes: None })
 }
 
@@ -474,8 +362,7 @@ fn filled(device: &wgpu::Device, label: &str, usage: wgpu::BufferUsages, bytes: 
         device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: true })
     });
     ready(outcome)?;
-    let mut view =
-        buffer.get_mapped_range_mut(..).map_err(|error| Error::Device { message: error.to_string() })?;
+    let mut view = buffer.get_mapped_range_mut(..).map_err(|error| Error::Device { message: error.to_string() })?;
     view.slice(..bytes.len()).copy_from_slice(bytes);
     drop(view);
     buffer.unmap();
@@ -484,7 +371,7 @@ fn filled(device: &wgpu::Device, label: &str, usage: wgpu::BufferUsages, bytes: 
 
 /// The outcome of a future that native wgpu has ready at once; a browser's verdict would come too late to be used here
 /// and shows in the next read-back instead.
-fn ready(outcome: impl Future<Output = Result<()>>) -> Result<()> {
+pub(super) fn ready(outcome: impl Future<Output = Result<()>>) -> Result<()> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(outcome).poll(&mut context) {
         std::task::Poll::Ready(outcome) => outcome,

@@ -75,7 +75,9 @@ impl Backend {
             return self.or_cpu(error, |error| format!("{label} cannot run it: {error}"));
         }
         if self == Self::Auto && named.is_none() && info.device_type == wgpu::DeviceType::Cpu {
-            return Ok(Choice::cpu(format!("the only adapter is software ({label}), which is slower than the CPU path")));
+            return Ok(Choice::cpu(format!(
+                "the only adapter is software ({label}), which is slower than the CPU path"
+            )));
         }
         match open(best).await {
             Ok(gpu) => {

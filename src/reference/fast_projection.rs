@@ -28,11 +28,7 @@ pub struct FastProjection {
 
 impl Default for FastProjection {
     fn default() -> Self {
-        Self {
-            limit: 1e-12,
-            budget: 60,
-            at_least: 1,
-        }
+        Self { limit: 1e-12, budget: 60, at_least: 1 }
     }
 }
 
@@ -73,8 +69,8 @@ impl Projector for FastProjection {
             iterations += 1;
             regularized += usize::from(solution.regularized);
             let residual = solution.residual;
-            contradiction = (solution.regularized && residual > CONTRADICTORY)
-                .then_some(Failure::Inconsistent { residual });
+            contradiction =
+                (solution.regularized && residual > CONTRADICTORY).then_some(Failure::Inconsistent { residual });
 
             let longest = steps.iter().map(|step| step.length()).fold(0.0, f64::max);
             if contradiction.is_some() && !reached && longest <= STANDSTILL * shortest {

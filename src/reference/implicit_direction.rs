@@ -38,13 +38,8 @@ pub fn residual(system: &System, predicted: &[[f64; 3]], multipliers: &[f64], h:
     let free = (0..system.positions.len()).filter(|&v| system.inverse_masses[v] > 0.0);
     let error = |v: usize| DVec3::from(system.positions[v]) - DVec3::from(predicted[v]) + pull[v];
     Residual {
-        force: free
-            .map(|v| error(v).abs().max_element())
-            .fold(0.0, f64::max),
-        constraint: active
-            .iter()
-            .map(|&e| system.constraint(e).abs())
-            .fold(0.0, f64::max),
+        force: free.map(|v| error(v).abs().max_element()).fold(0.0, f64::max),
+        constraint: active.iter().map(|&e| system.constraint(e).abs()).fold(0.0, f64::max),
     }
 }
 
@@ -68,13 +63,9 @@ pub fn icd_step(
     if let Some(edge) = system.collapsed(&active) {
         return Err(Failure::CollapsedEdge { edge });
     }
-    let free: Vec<usize> = (0..system.positions.len())
-        .filter(|&v| system.inverse_masses[v] > 0.0)
-        .collect();
+    let free: Vec<usize> = (0..system.positions.len()).filter(|&v| system.inverse_masses[v] > 0.0).collect();
     let mut slots = vec![None; system.positions.len()];
-    free.iter()
-        .enumerate()
-        .for_each(|(i, &v)| slots[v] = Some(3 * i));
+    free.iter().enumerate().for_each(|(i, &v)| slots[v] = Some(3 * i));
     let size = unknown_count(system);
 
     let mut entries = Vec::new();
@@ -98,9 +89,7 @@ pub fn icd_step(
                 entries.push(Triplet::new(slot + axis, row, g));
                 entries.push(Triplet::new(row, slot + axis, g));
                 right[(slot + axis, 0)] -= g * mu;
-                for (other, other_sign) in
-                    ends.iter().filter_map(|&(slot, sign)| Some((slot?, sign)))
-                {
+                for (other, other_sign) in ends.iter().filter_map(|&(slot, sign)| Some((slot?, sign))) {
                     let curvature = sign * other_sign * mu * 2.0 / system.rests[e];
                     entries.push(Triplet::new(slot + axis, other + axis, curvature));
                 }
@@ -108,13 +97,11 @@ pub fn icd_step(
         }
     }
 
-    let matrix = SparseColMat::<usize, f64>::try_new_from_triplets(size, size, &entries)
-        .expect("slots are in range");
+    let matrix = SparseColMat::<usize, f64>::try_new_from_triplets(size, size, &entries).expect("slots are in range");
     let lu = matrix.sp_lu().map_err(|_| Failure::Singular)?;
     let newton = lu.solve(&right);
-    let moved: Vec<DVec3> = (0..free.len())
-        .map(|i| DVec3::from_array([0, 1, 2].map(|k| newton[(3 * i + k, 0)])))
-        .collect();
+    let moved: Vec<DVec3> =
+        (0..free.len()).map(|i| DVec3::from_array([0, 1, 2].map(|k| newton[(3 * i + k, 0)]))).collect();
     if (0..size).any(|i| !newton[(i, 0)].is_finite())
         || (&matrix * &newton - &right).norm_max() > 1e-6 * right.norm_max()
     {
@@ -142,11 +129,7 @@ pub struct ImplicitDirection {
 
 impl Default for ImplicitDirection {
     fn default() -> Self {
-        Self {
-            limit: 1e-12,
-            force_limit: 1e-12,
-            budget: 60,
-        }
+        Self { limit: 1e-12, force_limit: 1e-12, budget: 60 }
     }
 }
 

@@ -34,14 +34,9 @@ pub(super) struct Solution {
 pub(super) fn solve(a: &SparseColMat<usize, f64>, b: &[f64]) -> Solution {
     let scale = norm(b);
     if scale == 0.0 {
-        return Solution {
-            values: vec![0.0; b.len()],
-            residual: 0.0,
-            regularized: false,
-        };
+        return Solution { values: vec![0.0; b.len()], residual: 0.0, regularized: false };
     }
-    let symbolic =
-        SymbolicLlt::try_new(a.symbolic(), Side::Lower).expect("memory for the factorisation");
+    let symbolic = SymbolicLlt::try_new(a.symbolic(), Side::Lower).expect("memory for the factorisation");
     let diagonal: Vec<f64> = (0..b.len()).map(|i| a[(i, i)]).collect();
     let direct = factorize(&symbolic, a)
         .filter(|llt| smallest_eigenvalue(llt, &diagonal) > SINGULAR)
@@ -49,25 +44,13 @@ pub(super) fn solve(a: &SparseColMat<usize, f64>, b: &[f64]) -> Solution {
     if let Some((values, residual)) = &direct
         && *residual <= SOLVED
     {
-        return Solution {
-            values: values.clone(),
-            residual: *residual,
-            regularized: false,
-        };
+        return Solution { values: values.clone(), residual: *residual, regularized: false };
     }
 
     let shift: Vec<f64> = diagonal.iter().map(|d| SHIFT * d).collect();
     let shifted = a.triplet_iter().map(|t| Triplet::new(t.row, t.col, *t.val));
-    let shifted: Vec<_> = shifted
-        .chain(
-            shift
-                .iter()
-                .enumerate()
-                .map(|(i, &s)| Triplet::new(i, i, s)),
-        )
-        .collect();
-    let shifted =
-        SparseColMat::try_new_from_triplets(b.len(), b.len(), &shifted).expect("the pattern of A");
+    let shifted: Vec<_> = shifted.chain(shift.iter().enumerate().map(|(i, &s)| Triplet::new(i, i, s))).collect();
+    let shifted = SparseColMat::try_new_from_triplets(b.len(), b.len(), &shifted).expect("the pattern of A");
     let least_squares = factorize(&symbolic, &shifted).map(|llt| {
         refine(a, b, scale, |r| {
             let outside = back_substitute(&llt, r);
@@ -81,16 +64,8 @@ pub(super) fn solve(a: &SparseColMat<usize, f64>, b: &[f64]) -> Solution {
     let regularized = direct_residual >= shifted_residual;
     let chosen = if regularized { least_squares } else { direct };
     match chosen {
-        Some((values, residual)) => Solution {
-            values,
-            residual,
-            regularized,
-        },
-        None => Solution {
-            values: vec![f64::NAN; b.len()],
-            residual: f64::INFINITY,
-            regularized,
-        },
+        Some((values, residual)) => Solution { values, residual, regularized },
+        None => Solution { values: vec![f64::NAN; b.len()], residual: f64::INFINITY, regularized },
     }
 }
 
@@ -121,24 +96,12 @@ fn refine(
 /// Smallest λ of A z = λ D z, by two steps of inverse iteration from a vector without symmetry: an upper bound, right
 /// in order of magnitude, NaN when the factors are useless.
 fn smallest_eigenvalue(llt: &Llt<usize, f64>, diagonal: &[f64]) -> f64 {
-    let size = |z: &[f64]| {
-        z.iter()
-            .zip(diagonal)
-            .map(|(z, d)| d * z * z)
-            .sum::<f64>()
-            .sqrt()
-    };
-    let mut z: Vec<f64> = (0..diagonal.len())
-        .map(|i| 1.0 + 0.5 * (i as f64).sin())
-        .collect();
+    let size = |z: &[f64]| z.iter().zip(diagonal).map(|(z, d)| d * z * z).sum::<f64>().sqrt();
+    let mut z: Vec<f64> = (0..diagonal.len()).map(|i| 1.0 + 0.5 * (i as f64).sin()).collect();
     let mut eigenvalue = f64::NAN;
     for _ in 0..2 {
         let before = size(&z);
-        let right: Vec<f64> = z
-            .iter()
-            .zip(diagonal)
-            .map(|(z, d)| d * z / before)
-            .collect();
+        let right: Vec<f64> = z.iter().zip(diagonal).map(|(z, d)| d * z / before).collect();
         z = back_substitute(llt, &right);
         eigenvalue = 1.0 / size(&z);
     }
@@ -146,15 +109,10 @@ fn smallest_eigenvalue(llt: &Llt<usize, f64>, diagonal: &[f64]) -> f64 {
 }
 
 fn residual_of(candidate: &Option<(Vec<f64>, f64)>) -> f64 {
-    candidate
-        .as_ref()
-        .map_or(f64::INFINITY, |(_, residual)| *residual)
+    candidate.as_ref().map_or(f64::INFINITY, |(_, residual)| *residual)
 }
 
-fn factorize(
-    symbolic: &SymbolicLlt<usize>,
-    a: &SparseColMat<usize, f64>,
-) -> Option<Llt<usize, f64>> {
+fn factorize(symbolic: &SymbolicLlt<usize>, a: &SparseColMat<usize, f64>) -> Option<Llt<usize, f64>> {
     Llt::try_new_with_symbolic(symbolic.clone(), a.as_ref(), Side::Lower).ok()
 }
 

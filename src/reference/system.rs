@@ -31,12 +31,7 @@ impl System {
         edges: Vec<(u32, u32)>,
         rests: Vec<f64>,
     ) -> Result<Self> {
-        let system = Self {
-            positions,
-            inverse_masses,
-            edges,
-            rests,
-        };
+        let system = Self { positions, inverse_masses, edges, rests };
         system.validate()?;
         Ok(system)
     }
@@ -53,42 +48,16 @@ impl System {
         ];
         for (field, expected, found) in lengths {
             if expected != found {
-                return Err(Error::LengthMismatch {
-                    field,
-                    expected,
-                    found,
-                });
+                return Err(Error::LengthMismatch { field, expected, found });
             }
         }
-        let first = |field, bad: Option<usize>| {
-            bad.map_or(Ok(()), |index| Err(Error::NotFinite { field, index }))
-        };
-        first(
-            "positions",
-            self.positions
-                .iter()
-                .position(|x| !DVec3::from(*x).is_finite()),
-        )?;
-        first(
-            "inverse_masses",
-            self.inverse_masses
-                .iter()
-                .position(|w| !(w.is_finite() && *w >= 0.0)),
-        )?;
-        first(
-            "rests",
-            self.rests
-                .iter()
-                .position(|l| !(l.is_finite() && *l > 0.0 && l.recip().is_finite())),
-        )?;
+        let first = |field, bad: Option<usize>| bad.map_or(Ok(()), |index| Err(Error::NotFinite { field, index }));
+        first("positions", self.positions.iter().position(|x| !DVec3::from(*x).is_finite()))?;
+        first("inverse_masses", self.inverse_masses.iter().position(|w| !(w.is_finite() && *w >= 0.0)))?;
+        first("rests", self.rests.iter().position(|l| !(l.is_finite() && *l > 0.0 && l.recip().is_finite())))?;
         for (index, &(a, b)) in self.edges.iter().enumerate() {
             if let Some(value) = [a, b].into_iter().find(|&v| v as usize >= vertex_count) {
-                return Err(Error::IndexOutOfRange {
-                    field: "edges",
-                    index,
-                    value,
-                    count: vertex_count,
-                });
+                return Err(Error::IndexOutOfRange { field: "edges", index, value, count: vertex_count });
             }
         }
         Ok(())
@@ -138,9 +107,7 @@ impl System {
     /// Edges with at least one free end, the rows a projector can do something about.
     #[must_use]
     pub fn active_edges(&self) -> Vec<usize> {
-        (0..self.edges.len())
-            .filter(|&e| self.is_active(e))
-            .collect()
+        (0..self.edges.len()).filter(|&e| self.is_active(e)).collect()
     }
 
     fn is_active(&self, edge: usize) -> bool {
@@ -151,18 +118,13 @@ impl System {
     /// First edge between two pins that breaks the limit, which no projector can mend.
     pub(super) fn held_apart(&self, limit: f64) -> Option<Failure> {
         let broken = |e: &usize| !self.is_active(*e) && self.strain(*e).abs() > limit;
-        (0..self.edges.len())
-            .find(broken)
-            .map(|edge| Failure::Infeasible { edge })
+        (0..self.edges.len()).find(broken).map(|edge| Failure::Infeasible { edge })
     }
 
     /// First of `edges` whose ends coincide to working precision.
     pub(super) fn collapsed(&self, edges: &[usize]) -> Option<usize> {
         // A NaN length is not a collapse: the caller looks for those.
-        edges
-            .iter()
-            .copied()
-            .find(|&e| self.vector(e).length() <= COLLAPSED * self.rests[e])
+        edges.iter().copied().find(|&e| self.vector(e).length() <= COLLAPSED * self.rests[e])
     }
 
     /// W Jᵀ p: what multipliers `p` on `edges` do to the vertices.
@@ -173,9 +135,7 @@ impl System {
             y[a] -= p * g;
             y[b] += p * g;
         }
-        y.iter_mut()
-            .zip(&self.inverse_masses)
-            .for_each(|(y, &w)| *y *= w);
+        y.iter_mut().zip(&self.inverse_masses).for_each(|(y, &w)| *y *= w);
         y
     }
 
@@ -208,11 +168,7 @@ impl System {
         for (around, &w) in incident.iter().zip(&self.inverse_masses) {
             if w > 0.0 {
                 for &(row, g) in around {
-                    entries.extend(
-                        around
-                            .iter()
-                            .map(|&(col, other)| Triplet::new(row, col, w * g.dot(other))),
-                    );
+                    entries.extend(around.iter().map(|&(col, other)| Triplet::new(row, col, w * g.dot(other))));
                 }
             }
         }
@@ -223,8 +179,7 @@ impl System {
     /// A on all edges as a dense matrix.
     #[must_use]
     pub fn dense_operator(&self) -> Mat<f64> {
-        self.operator(&(0..self.edges.len()).collect::<Vec<_>>())
-            .to_dense()
+        self.operator(&(0..self.edges.len()).collect::<Vec<_>>()).to_dense()
     }
 
     /// Eigenvalues of A on the active edges in ascending order, by a dense solver: for small systems.
@@ -245,14 +200,7 @@ pub fn max_strain(system: &System) -> f64 {
 
 pub(super) fn strain_over(system: &System, edges: impl IntoIterator<Item = usize>) -> f64 {
     let widest = |worst: f64, strain: f64| {
-        if worst.is_nan() || strain <= worst {
-            worst
-        } else {
-            strain
-        }
+        if worst.is_nan() || strain <= worst { worst } else { strain }
     };
-    edges
-        .into_iter()
-        .map(|e| system.strain(e).abs())
-        .fold(0.0, widest)
+    edges.into_iter().map(|e| system.strain(e).abs()).fold(0.0, widest)
 }

@@ -123,11 +123,6 @@ pub(crate) fn in_band(frame: &Frame, length: f32, rest: f32) -> bool {
 }
 
 /// An [`Error::OutOfRange`] unless `value` lies in `range`.
-pub(crate) fn within(
-    field: &'static str,
-    value: f64,
-    valid: bool,
-    expected: &'static str,
-) -> Result<()> {
+pub(crate) fn within(field: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
     if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
 }

@@ -7,8 +7,11 @@ use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings, wgpu};
 /// failure where `TAUT_REQUIRE_GPU=1`.
 pub fn gpus() -> Vec<Gpu> {
     let adapters = pollster::block_on(Gpu::adapters());
-    let gpus: Vec<Gpu> =
-        adapters.iter().filter(|a| Gpu::check(a).is_ok()).filter_map(|a| pollster::block_on(Gpu::open(a)).ok()).collect();
+    let gpus: Vec<Gpu> = adapters
+        .iter()
+        .filter(|a| Gpu::check(a).is_ok())
+        .filter_map(|a| pollster::block_on(Gpu::open(a)).ok())
+        .collect();
     for gpu in &gpus {
         println!("adapter: {}", name(gpu));
     }

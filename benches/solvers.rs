@@ -1,0 +1,94 @@
+//! Time per simulated second of every solver, with the strain that was really held beside it.
+//!
+//! `cargo bench --bench solvers` prints the table of the README. Contenders run interleaved in one process on the CPU
+//! path; times are medians of three runs. Without `--bench` (as `cargo test --benches` calls it) it runs everything once at
+//! toy size, so that it cannot rot.
+
+use std::time::Instant;
+
+use taut::{Cloth, FrameInput, Method, Result, Scene, Settings};
+
+/// One line of the table.
+struct Row {
+    scene: &'static str,
+    size: u32,
+    solver: &'static str,
+    limit: f32,
+    seconds: Vec<f64>,
+    strain: f64,
+    over: u32,
+    substeps: u32,
+    iterations: f64,
+}
+
+fn main() -> Result<()> {
+    let full = std::env::args().any(|argument| argument == "--bench");
+    let (frames, repetitions) = if full { (60, 3) } else { (2, 1) };
+    let mut rows: Vec<Row> = Vec::new();
+    for (scene, size) in [("chain", 32), ("curtain", 32), ("hang", 32)] {
+        for limit in [0.01, 0.001] {
+            for solver in Method::NAMES {
+                let (seconds, size) = (Vec::new(), if full { size } else { 8 });
+                rows.push(Row {
+                    scene,
+                    size,
+                    solver,
+                    limit,
+                    seconds,
+                    strain: 0.0,
+                    over: 0,
+                    substeps: 0,
+                    iterations: 0.0,
+                });
+            }
+        }
+    }
+    for _ in 0..repetitions {
+        for row in &mut rows {
+            run(row, frames)?;
+        }
+    }
+    println!(
+        "{:8} {:>4} {:16} {:>7} {:>9} {:>11} {:>6} {:>9} {:>11}",
+        "scene", "size", "solver", "limit", "substeps", "iterations", "over", "strain", "s per s"
+    );
+    for row in &mut rows {
+        row.seconds.sort_by(f64::total_cmp);
+        let median = row.seconds[row.seconds.len() / 2] * 60.0 / f64::from(frames);
+        println!(
+            "{:8} {:4} {:16} {:>6}% {:9} {:11.1} {:6} {:8.4}% {:11.3}",
+            row.scene,
+            row.size,
+            row.solver,
+            row.limit * 100.0,
+            row.substeps,
+            row.iterations,
+            row.over,
+            row.strain * 100.0,
+            median,
+        );
+    }
+    Ok(())
+}
+
+/// Simulates `frames` frames and notes what they took and reached.
+fn run(row: &mut Row, frames: u32) -> Result<()> {
+    let method = Method::named(row.solver).unwrap_or_default();
+    let settings = Settings { method, strain_limit: row.limit, ..Default::default() };
+    let mut cloth = Cloth::on_cpu(Scene::named(row.scene, row.size)?, settings)?;
+    let (mut seconds, mut iterations) = (0.0, 0u64);
+    (row.strain, row.over) = (0.0, 0);
+    for _ in 0..frames {
+        let start = Instant::now();
+        cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
+        seconds += start.elapsed().as_secs_f64();
+        let report = cloth.snapshot()?.report;
+        row.strain = row.strain.max(report.strain.map_or(f64::INFINITY, |strain| strain.max));
+        row.over += u32::from(report.converged != Some(true));
+        row.substeps = report.substeps;
+        iterations += u64::from(report.iterations);
+    }
+    row.iterations = iterations as f64 / f64::from(frames);
+    row.seconds.push(seconds);
+    Ok(())
+}

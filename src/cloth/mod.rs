@@ -1,0 +1,368 @@
+//! [`Cloth`]: the state, its recorded step and where it runs.
+
+mod draw;
+mod input;
+mod read;
+mod set_up;
+mod state;
+
+pub use draw::{vertex_attribute, vertex_layout};
+pub use input::{FrameInput, Live, PinTarget, Relocation};
+
+use std::sync::Arc;
+
+use bytemuck::bytes_of;
+use glam::{UVec2, Vec3, Vec4};
+
+use crate::cpu;
+use crate::error::{Error, Result};
+use crate::fields::{Fields, Sizes};
+use crate::gpu::readback::Waiting;
+use crate::gpu::{Gpu, runner};
+use crate::mesh::Mesh;
+use crate::params::Frame;
+use crate::program::{Program, Recorder};
+use crate::scene::Scene;
+use crate::settings::Settings;
+use crate::solver::{Method, within};
+use crate::stage;
+use crate::topology::Topology;
+use set_up::set_up;
+
+/// A piece of cloth: mesh, state, settings, and the backend it runs on.
+#[derive(Debug)]
+pub struct Cloth {
+    shape: Arc<Shape>,
+    settings: Settings,
+    /// The state on the CPU path. On the GPU path: what is uploaded.
+    fields: Fields,
+    engine: Engine,
+    recorded: Recorded,
+    /// Frames stepped or recorded so far.
+    frame: u64,
+    /// Dispatches of the last frame.
+    dispatches: u64,
+    relocation: Option<Relocation>,
+    /// Vertices with an entry in `commands`.
+    commanded: Vec<u32>,
+}
+
+/// What does not change.
+#[derive(Debug)]
+struct Shape {
+    mesh: Mesh,
+    topology: Topology,
+    start: Vec<[f32; 3]>,
+    sizes: Sizes,
+    pinned: Vec<bool>,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Cpu(cpu::Runner),
+    Gpu(Box<runner::Runner>),
+}
+
+/// The current recording and what it was made for.
+#[derive(Debug)]
+struct Recorded {
+    substeps: u32,
+    frame: u64,
+    budget: Option<u64>,
+    program: Program,
+}
+
+impl Cloth {
+    /// A cloth on the CPU.
+    ///
+    /// # Errors
+    /// As [`Settings::validate`]; [`Error::LengthMismatch`] or [`Error::NotFinite`] for the start positions.
+    ///
+    /// ```
+    /// use taut::{Cloth, FrameInput, Settings, scene};
+    ///
+    /// let mut cloth = Cloth::on_cpu(scene::hang(16)?, Settings::default())?;
+    /// cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
+    /// let snapshot = cloth.snapshot()?;
+    /// assert_eq!(snapshot.report.converged, Some(true));
+    /// assert!(snapshot.report.strain.is_some_and(|strain| strain.max <= 0.01));
+    /// # Ok::<(), taut::Error>(())
+    /// ```
+    pub fn on_cpu(scene: Scene, settings: Settings) -> Result<Self> {
+        let (shape, fields, recorded) = set_up(scene, &settings)?;
+        let runner = cpu::Runner::new(&recorded.program, &fields)?;
+        Ok(Self::assembled(shape, settings, fields, Engine::Cpu(runner), recorded))
+    }
+
+    /// A cloth on a GPU. Pipelines are shared with the other cloths of `gpu`.
+    ///
+    /// # Errors
+    /// As [`Cloth::on_cpu`]; [`Error::Limit`] if the mesh is too large for the device, [`Error::Device`] if it fails.
+    pub async fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
+        let (shape, fields, recorded) = set_up(scene, &settings)?;
+        let runner = runner::Runner::new(gpu, &recorded.program, &fields).await?;
+        Ok(Self::assembled(shape, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
+    }
+
+    /// [`Cloth::on_gpu`] for callers that are not async.
+    ///
+    /// # Errors
+    /// As [`Cloth::on_gpu`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_gpu_blocking(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
+        pollster::block_on(Self::on_gpu(gpu, scene, settings))
+    }
+
+    fn assembled(shape: Arc<Shape>, settings: Settings, fields: Fields, engine: Engine, recorded: Recorded) -> Self {
+        let (relocation, commanded) = (None, Vec::new());
+        Self { shape, settings, fields, engine, recorded, frame: 0, dispatches: 0, relocation, commanded }
+    }
+
+    /// The mesh.
+    pub fn mesh(&self) -> &Mesh {
+        &self.shape.mesh
+    }
+
+    /// Incidence, colors and pieces of the mesh.
+    pub fn topology(&self) -> &Topology {
+        &self.shape.topology
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The program of the last frame.
+    pub fn program(&self) -> &Program {
+        &self.recorded.program
+    }
+
+    /// Frames stepped or recorded so far.
+    pub fn frame(&self) -> u64 {
+        self.frame
+    }
+
+    /// Changes settings other than the solver and the stages, which [`Cloth::set_method`] exchanges.
+    ///
+    /// # Errors
+    /// As [`Settings::validate`]; then nothing has changed.
+    pub fn change(&mut self, change: impl FnOnce(&mut Live)) -> Result<()> {
+        let mut live = Live::of(&self.settings);
+        let before = live.clone();
+        change(&mut live);
+        live.apply(&mut self.settings);
+        let outcome = self.settings.validate(&self.shape.mesh, &self.shape.start);
+        if outcome.is_err() {
+            before.apply(&mut self.settings);
+        }
+        outcome
+    }
+
+    /// Exchanges the solver; compiles its kernels on a GPU.
+    ///
+    /// # Errors
+    /// As [`Settings::validate`] and, on a GPU, as [`Cloth::on_gpu`]; then nothing has changed.
+    pub async fn set_method(&mut self, method: Method) -> Result<()> {
+        method.solver().validate()?;
+        let before = std::mem::replace(&mut self.settings.method, method);
+        let outcome = self.prepare().await;
+        if outcome.is_err() {
+            self.settings.method = before;
+            self.prepare().await?;
+        }
+        outcome
+    }
+
+    async fn prepare(&mut self) -> Result<()> {
+        let Recorded { substeps, frame, budget, .. } = self.recorded;
+        self.recorded = record(&self.shape, &self.settings, substeps, frame, budget)?;
+        match &mut self.engine {
+            Engine::Cpu(runner) => *runner = cpu::Runner::new(&self.recorded.program, &self.fields)?,
+            Engine::Gpu(runner) => runner.prepare(&self.recorded.program, &self.fields).await?,
+        }
+        Ok(())
+    }
+
+    /// Simulates a frame. On a GPU this submits to the queue and waits for it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::NotFinite`] or [`Error::Command`] for bad input, [`Error::StepTooLarge`],
+    /// [`Error::Device`] if the device fails. Not reaching the limit is no error: see [`Cloth::report`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn step(&mut self, input: &FrameInput<'_>) -> Result<()> {
+        pollster::block_on(self.step_with(input, Waiting::Block))
+    }
+
+    /// [`Cloth::step`] for a browser, or where another thread polls the device.
+    ///
+    /// # Errors
+    /// As [`Cloth::step`].
+    pub async fn step_async(&mut self, input: &FrameInput<'_>) -> Result<()> {
+        self.step_with(input, Waiting::Await).await
+    }
+
+    async fn step_with(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
+        let Some(frame) = self.begin(input, None)? else { return Ok(()) };
+        let commands = self.fields.index("commands")?;
+        self.dispatches = match &mut self.engine {
+            Engine::Cpu(runner) => {
+                self.fields.get_mut::<Frame>("frame")?[0] = frame;
+                runner.run(&self.recorded.program, &mut self.fields)?
+            }
+            Engine::Gpu(runner) => {
+                let most = self.settings.dispatches_per_submission.into();
+                let inputs = inputs(&frame, self.fields.words(commands));
+                runner.run(&inputs, most, waiting).await?
+            }
+        };
+        self.end()
+    }
+
+    /// Records a frame into the caller's encoder as one compute pass; nothing is submitted, polled or waited for.
+    /// Returns the number of dispatches recorded, at most [`Settings::dispatch_budget`].
+    ///
+    /// Any number of frames may be recorded before one submission; each keeps its own inputs.
+    ///
+    /// # Errors
+    /// As [`Cloth::step`]; [`Error::NotOnGpu`], [`Error::Budget`] if the budget does not suffice for one iteration per
+    /// substep.
+    pub fn encode_step(&mut self, encoder: &mut wgpu::CommandEncoder, input: &FrameInput<'_>) -> Result<u64> {
+        self.runner()?;
+        let Some(frame) = self.begin(input, Some(self.settings.dispatch_budget))? else { return Ok(0) };
+        let commands = self.fields.index("commands")?;
+        let runner = self.runner()?;
+        runner.record_inputs(encoder, &inputs(&frame, self.fields.words(commands)))?;
+        runner.encode(encoder);
+        self.dispatches = self.recorded.program.dispatch_count();
+        self.end()?;
+        Ok(self.dispatches)
+    }
+
+    /// Number of dispatches that [`Cloth::encode_step`] will record for a frame of this length.
+    ///
+    /// # Errors
+    /// As [`Cloth::encode_step`].
+    pub fn encoded_dispatches(&self, dt: f32) -> Result<u64> {
+        self.runner()?;
+        check_dt(dt)?;
+        if dt == 0.0 {
+            return Ok(0);
+        }
+        let substeps = self.settings.substeps.count(&self.shape.mesh, self.settings.gravity, dt)?;
+        let budget = Some(self.settings.dispatch_budget);
+        Ok(record(&self.shape, &self.settings, substeps, self.frame, budget)?.program.dispatch_count())
+    }
+
+    /// Checks the input, writes `commands`, records anew where needed; `None` for a frame of length 0.
+    fn begin(&mut self, input: &FrameInput<'_>, budget: Option<u64>) -> Result<Option<Frame>> {
+        check_dt(input.dt)?;
+        for (index, target) in input.pin_targets.iter().enumerate() {
+            let vertex = target.vertex;
+            let problem = match self.shape.pinned.get(vertex as usize) {
+                Some(true) if target.position.iter().all(|x| x.abs() <= 1e18) => continue,
+                Some(true) => return Err(Error::NotFinite { field: "pin_targets", index }),
+                Some(false) => "not pinned",
+                None => "not a vertex",
+            };
+            return Err(Error::Command { field: "pin_targets", index, vertex, problem });
+        }
+        if input.dt == 0.0 {
+            return Ok(None);
+        }
+        let substeps = self.settings.substeps.count(&self.shape.mesh, self.settings.gravity, input.dt)?;
+        self.record(substeps, budget)?;
+        for target in input.pin_targets {
+            let [x, y, z] = target.position;
+            self.fields.get_mut::<[f32; 4]>("commands")?[target.vertex as usize] = [x, y, z, 1.0];
+            self.commanded.push(target.vertex);
+        }
+        let relocation = self.relocation.take();
+        let Relocation { rotation, translation } = relocation.unwrap_or_default();
+        let settings = &self.settings;
+        Ok(Some(Frame {
+            gravity: settings.gravity.into(),
+            dt: input.dt,
+            strain_limit: settings.device_limit(&self.shape.mesh, &self.shape.start),
+            stretch_min: settings.stretch_min,
+            stretch_max: settings.stretch_max,
+            drag: settings.drag,
+            live: settings.method.solver().live().into(),
+            rotation: Vec4::from_array(rotation),
+            translation: Vec3::from_array(translation),
+            relocated: relocation.is_some().into(),
+            substeps,
+            commanded: u32::from(!self.commanded.is_empty()),
+            padding: UVec2::ZERO,
+        }))
+    }
+
+    /// Forgets the commands of the finished frame.
+    fn end(&mut self) -> Result<()> {
+        self.frame += 1;
+        let commands = self.fields.get_mut::<[f32; 4]>("commands")?;
+        for vertex in self.commanded.drain(..) {
+            commands[vertex as usize] = [0.0; 4];
+        }
+        Ok(())
+    }
+
+    /// Records the program again if what it depends on has changed.
+    fn record(&mut self, substeps: u32, budget: Option<u64>) -> Result<()> {
+        let varies = self.settings.method.solver().varies() && self.recorded.frame != self.frame;
+        if self.recorded.substeps == substeps && self.recorded.budget == budget && !varies {
+            return Ok(());
+        }
+        self.recorded = record(&self.shape, &self.settings, substeps, self.frame, budget)?;
+        if let Engine::Gpu(runner) = &mut self.engine {
+            runner.assemble(&self.recorded.program)?;
+        }
+        Ok(())
+    }
+
+    fn runner(&self) -> Result<&runner::Runner> {
+        match &self.engine {
+            Engine::Gpu(runner) => Ok(runner),
+            Engine::Cpu(_) => Err(Error::NotOnGpu { what: "command encoder" }),
+        }
+    }
+
+    /// The device this cloth runs on; `None` on the CPU.
+    pub fn gpu(&self) -> Option<&Gpu> {
+        match &self.engine {
+            Engine::Gpu(runner) => Some(runner.gpu()),
+            Engine::Cpu(_) => None,
+        }
+    }
+
+    /// The fields of a cloth on the CPU: its whole state, for tests and tools.
+    pub fn fields(&self) -> Option<&Fields> {
+        matches!(self.engine, Engine::Cpu(_)).then_some(&self.fields)
+    }
+}
+
+fn check_dt(dt: f32) -> Result<()> {
+    within("dt", dt.into(), (0.0..=1e6).contains(&dt), "in [0, 1e6] s")
+}
+
+/// What a frame uploads: the frame itself, and the commands if there are any.
+fn inputs<'a>(frame: &'a Frame, commands: &'a [u32]) -> Vec<(&'static str, &'a [u8])> {
+    let mut inputs: Vec<(&'static str, &[u8])> = vec![("frame", bytes_of(frame))];
+    if frame.commanded != 0 {
+        inputs.push(("commands", bytemuck::cast_slice(commands)));
+    }
+    inputs
+}
+
+fn record(shape: &Shape, settings: &Settings, substeps: u32, frame: u64, budget: Option<u64>) -> Result<Recorded> {
+    let mut recorder = Recorder::new(&shape.sizes, &shape.topology.coloring.ranges, frame);
+    stage::record_frame(&mut recorder, substeps, &settings.stages, settings.method.solver());
+    let mut program = recorder.finish()?;
+    if let Some(budget) = budget {
+        let needed = program.fit(budget);
+        if needed > budget {
+            return Err(Error::Budget { budget, needed });
+        }
+    }
+    Ok(Recorded { substeps, frame, budget, program })
+}

@@ -1,0 +1,138 @@
+//! Reading back: snapshots, reports, velocities, forces on pins.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::{Cloth, Engine, Shape};
+use crate::error::{Error, Result};
+use crate::gpu::Pending;
+use crate::gpu::readback::{Decode, Waiting};
+#[cfg(doc)]
+use crate::mesh::Mesh;
+use crate::params::{Meters, Vertex};
+use crate::report::{Report, Snapshot, Strain, positions};
+
+impl Cloth {
+    /// What the last frame reached, with positions read back and strain recomputed. Waits for the GPU.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        pollster::block_on(self.snapshot_with(Waiting::Block))
+    }
+
+    /// [`Cloth::snapshot`] for a browser, or where another thread polls the device.
+    ///
+    /// # Errors
+    /// As [`Cloth::snapshot`].
+    pub async fn snapshot_async(&self) -> Result<Snapshot> {
+        self.snapshot_with(Waiting::Await).await
+    }
+
+    async fn snapshot_with(&self, waiting: Waiting) -> Result<Snapshot> {
+        match &self.engine {
+            Engine::Cpu(_) => {
+                let vertices = self.fields.get::<Vertex>("vertices")?;
+                let meters = self.fields.get::<Meters>("meters")?;
+                let report = Report::new(&meters[0], self.fields.get::<u32>("faults")?[0], self.dispatches);
+                Ok(self.judge().snapshot(report, positions(vertices)))
+            }
+            Engine::Gpu(runner) => {
+                let bytes = runner.read(&["meters", "faults", "vertices"], waiting).await?;
+                self.judge().decode(&bytes, true)
+            }
+        }
+    }
+
+    /// Records the read-back of a report, with positions (and then the recomputed strain) or without. It arrives after
+    /// the encoder was submitted and the device polled.
+    ///
+    /// # Errors
+    /// [`Error::NotOnGpu`].
+    pub fn encode_report(&self, encoder: &mut wgpu::CommandEncoder, with_positions: bool) -> Result<Pending<Snapshot>> {
+        let names: &[&str] = if with_positions { &["meters", "faults", "vertices"] } else { &["meters", "faults"] };
+        let staging = self.runner()?.record_read(encoder, names)?;
+        let judge = self.judge();
+        let decode = Decode(Box::new(move |bytes: &[u8]| judge.decode(bytes, with_positions)));
+        Ok(Pending::new(staging, decode))
+    }
+
+    fn judge(&self) -> Judge {
+        Judge {
+            shape: self.shape.clone(),
+            band: [self.settings.stretch_min, self.settings.stretch_max],
+            limit: self.settings.strain_limit,
+            dispatches: self.dispatches,
+        }
+    }
+
+    /// Velocities of all vertices \[m/s\]. Waits for the GPU.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn velocities(&self) -> Result<Vec<[f32; 3]>> {
+        self.vectors("velocities")
+    }
+
+    /// Force of the cloth on each pin \[N\], in the order of [`Mesh::pins`]: the mean over the last frame of what edges
+    /// and springs pull, and the pinned vertex's own weight. A support must supply the opposite. Waits for the GPU.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn pin_forces(&self) -> Result<Vec<[f32; 3]>> {
+        let reactions = self.vectors("reactions")?;
+        let masses = self.shape.mesh.masses();
+        let force = |pin: &u32| {
+            let own = Vec3::from(self.settings.gravity) * masses[*pin as usize];
+            (Vec3::from(reactions[*pin as usize]) + own).to_array()
+        };
+        Ok(self.shape.mesh.pins().iter().map(force).collect())
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn vectors(&self, name: &str) -> Result<Vec<[f32; 3]>> {
+        let padded: Vec<[f32; 4]> = match &self.engine {
+            Engine::Cpu(_) => self.fields.get::<[f32; 4]>(name)?.to_vec(),
+            Engine::Gpu(runner) => {
+                bytemuck::pod_collect_to_vec(&pollster::block_on(runner.read(&[name], Waiting::Block))?)
+            }
+        };
+        Ok(padded.iter().take(self.shape.sizes.vertices).map(|[x, y, z, _]| [*x, *y, *z]).collect())
+    }
+}
+
+/// Turns what was read back into a report.
+#[derive(Debug)]
+struct Judge {
+    shape: Arc<Shape>,
+    band: [f32; 2],
+    limit: f32,
+    dispatches: u64,
+}
+
+impl Judge {
+    fn snapshot(&self, report: Report, positions: Vec<[f32; 3]>) -> Snapshot {
+        let strain = Strain::measure(&self.shape.mesh, &self.shape.topology, self.band, self.limit, &positions);
+        Snapshot { report: report.with_strain(strain, self.limit), positions }
+    }
+
+    /// Fields in the order meters, faults, vertices, each padded to 16 bytes.
+    fn decode(&self, bytes: &[u8], with_positions: bool) -> Result<Snapshot> {
+        let short = || Error::Device { message: "a read-back is shorter than what was copied".into() };
+        let (meters, rest) = bytes.split_at_checked(size_of::<Meters>()).ok_or_else(short)?;
+        let (faults, vertices) = rest.split_at_checked(16).ok_or_else(short)?;
+        let meters: Meters = bytemuck::pod_read_unaligned(meters);
+        let faults: u32 = bytemuck::pod_read_unaligned(&faults[..4]);
+        let report = Report::new(&meters, faults, self.dispatches);
+        if !with_positions {
+            return Ok(Snapshot { positions: Vec::new(), report });
+        }
+        let vertices: Vec<Vertex> = bytemuck::pod_collect_to_vec(vertices);
+        let vertices = vertices.get(..self.shape.sizes.vertices).ok_or_else(short)?;
+        Ok(self.snapshot(report, positions(vertices)))
+    }
+}

@@ -1,0 +1,47 @@
+//! From a scene to filled fields and a first recording.
+
+use std::sync::Arc;
+
+use super::state::{check_vectors, write_state};
+use super::{Recorded, Shape, record};
+use crate::error::Result;
+use crate::fields::{Fields, Sizes, Spec};
+use crate::scene::Scene;
+use crate::settings::Settings;
+use crate::topology::{Incidence, Topology};
+
+/// Validates everything and fills the fields; the first recording is for one substep.
+pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, Fields, Recorded)> {
+    let Scene { mesh, start, .. } = scene;
+    check_vectors("start", &start, mesh.vertex_count())?;
+    settings.validate(&mesh, &start)?;
+    let topology = Topology::new(&mesh);
+    let triangles: Vec<u32> = mesh.triangles().into_iter().flatten().collect();
+    let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
+    let sizes = Sizes {
+        vertices: mesh.vertex_count(),
+        edges: mesh.edge_count(),
+        springs: mesh.springs().len(),
+        edge_incidence: topology.edge_incidence.words().len(),
+        spring_incidence: topology.spring_incidence.words().len(),
+        triangle_corners: triangles.len(),
+        triangle_incidence: triangle_incidence.words().len(),
+    };
+    let extra: Vec<Spec> = settings.stages.iter().flat_map(|stage| stage.fields()).collect();
+    let mut fields = Fields::new(sizes, &extra)?;
+    fields.get_mut("edges")?.copy_from_slice(mesh.edges());
+    fields.get_mut("springs")?.copy_from_slice(mesh.springs());
+    fields.get_mut::<u32>("edge_incidence")?.copy_from_slice(topology.edge_incidence.words());
+    fields.get_mut::<u32>("spring_incidence")?.copy_from_slice(topology.spring_incidence.words());
+    fields.get_mut::<u32>("colored_edges")?.copy_from_slice(&topology.coloring.colored_edges);
+    fields.get_mut::<u32>("triangles")?.copy_from_slice(&triangles);
+    fields.get_mut::<u32>("triangle_incidence")?.copy_from_slice(triangle_incidence.words());
+    write_state(&mut fields, &mesh, &start, &vec![[0.0; 3]; start.len()])?;
+    let mut pinned = vec![false; mesh.vertex_count()];
+    for pin in mesh.pins() {
+        pinned[*pin as usize] = true;
+    }
+    let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned });
+    let recorded = record(&shape, settings, 1, 0, None)?;
+    Ok((shape, fields, recorded))
+}

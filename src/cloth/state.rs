@@ -1,0 +1,125 @@
+//! Setting the state from outside: reset, positions and velocities, teleport, impulses.
+
+use glam::Vec4;
+
+use super::input::Relocation;
+use super::{Cloth, Engine};
+use crate::cpu;
+use crate::error::{Error, Result};
+use crate::fields::Fields;
+use crate::mesh::Mesh;
+use crate::params::Vertex;
+use crate::program::Recorder;
+use crate::solver::within;
+use crate::stage;
+
+impl Cloth {
+    /// Back to the start, at rest.
+    ///
+    /// # Errors
+    /// As [`Cloth::set_state`].
+    pub fn reset(&mut self) -> Result<()> {
+        let shape = self.shape.clone();
+        self.frame = 0;
+        self.set_state(&shape.start, &vec![[0.0; 3]; shape.start.len()])
+    }
+
+    /// Sets positions \[m\] and velocities \[m/s\] of all vertices; pinned ones too. On a GPU they take effect with the
+    /// next submission, before anything recorded but not yet submitted.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] or [`Error::NotFinite`].
+    pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
+        check_vectors("positions", positions, self.shape.sizes.vertices)?;
+        check_vectors("velocities", velocities, self.shape.sizes.vertices)?;
+        self.relocation = None;
+        write_state(&mut self.fields, &self.shape.mesh, positions, velocities)?;
+        if let Engine::Gpu(runner) = &self.engine {
+            for name in ["vertices", "velocities", "displacements", "starts", "normals"] {
+                runner.write(&self.fields, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns and moves the whole cloth at the start of the next frame; velocities are turned with it, so nothing whips.
+    /// A second call before that frame replaces the first.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], or [`Error::OutOfRange`] if the quaternion is not of unit length (within 1 %).
+    pub fn teleport(&mut self, relocation: Relocation) -> Result<()> {
+        let rotation = Vec4::from_array(relocation.rotation);
+        if !rotation.is_finite() {
+            return Err(Error::NotFinite { field: "rotation", index: 0 });
+        }
+        if !relocation.translation.iter().all(|x| x.abs() <= 1e18) {
+            return Err(Error::NotFinite { field: "translation", index: 0 });
+        }
+        let length = rotation.length();
+        within("rotation", length.into(), (length - 1.0).abs() <= 0.01, "of unit length")?;
+        self.relocation = Some(Relocation { rotation: (rotation / length).to_array(), ..relocation });
+        Ok(())
+    }
+
+    /// Gives a free vertex an impulse \[N·s\] at the start of the next frame; several add up.
+    ///
+    /// # Errors
+    /// [`Error::Command`] for a pinned or unknown vertex, [`Error::NotFinite`].
+    pub fn add_impulse(&mut self, vertex: u32, impulse: [f32; 3]) -> Result<()> {
+        let problem = match self.shape.pinned.get(vertex as usize) {
+            Some(false) => None,
+            Some(true) => Some("pinned"),
+            None => Some("not a vertex"),
+        };
+        if let Some(problem) = problem {
+            return Err(Error::Command { field: "impulse", index: 0, vertex, problem });
+        }
+        if !impulse.iter().all(|x| x.is_finite()) {
+            return Err(Error::NotFinite { field: "impulse", index: vertex as usize });
+        }
+        let command = &mut self.fields.get_mut::<[f32; 4]>("commands")?[vertex as usize];
+        for (sum, part) in command.iter_mut().zip(impulse) {
+            *sum += part;
+        }
+        command[3] = 1.0;
+        self.commanded.push(vertex);
+        Ok(())
+    }
+}
+
+pub(super) fn check_vectors(field: &'static str, vectors: &[[f32; 3]], expected: usize) -> Result<()> {
+    if vectors.len() != expected {
+        return Err(Error::LengthMismatch { field, expected, found: vectors.len() });
+    }
+    match vectors.iter().position(|vector| !vector.iter().all(|x| x.abs() <= 1e18)) {
+        Some(index) => Err(Error::NotFinite { field, index }),
+        None => Ok(()),
+    }
+}
+
+/// Fills the fields a step starts from, and the normals that a renderer draws before the first.
+pub(super) fn write_state(
+    fields: &mut Fields,
+    mesh: &Mesh,
+    positions: &[[f32; 3]],
+    velocities: &[[f32; 3]],
+) -> Result<()> {
+    let vertices: Vec<Vertex> = positions
+        .iter()
+        .zip(mesh.inverse_masses())
+        .map(|(position, inverse_mass)| Vertex { position: (*position).into(), inverse_mass })
+        .collect();
+    fields.get_mut("vertices")?.copy_from_slice(&vertices);
+    let padded = |vectors: &[[f32; 3]]| vectors.iter().map(|[x, y, z]| [*x, *y, *z, 0.0]).collect::<Vec<[f32; 4]>>();
+    fields.get_mut("starts")?.copy_from_slice(&padded(positions));
+    fields.get_mut("velocities")?.copy_from_slice(&padded(velocities));
+    fields.get_mut::<[f32; 4]>("displacements")?.fill([0.0; 4]);
+    let mut recorder = Recorder::new(fields.sizes(), &[], 0);
+    stage::normals::record(&mut recorder);
+    let program = recorder.finish()?;
+    let runner = cpu::Runner::new(&program, fields)?;
+    let guard = std::mem::replace(&mut fields.get_mut::<u32>("guards")?[0], 1);
+    let outcome = runner.run(&program, fields);
+    fields.get_mut::<u32>("guards")?[0] = guard;
+    outcome.map(|_| ())
+}

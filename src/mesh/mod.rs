@@ -1,0 +1,275 @@
+//! The cloth at rest: vertices, faces, lines, masses, pins; checked once, on construction.
+//!
+//! Edges of quads, edges of triangles and lines are **inextensible**: they keep their rest length.
+//! Both diagonals of a quad are **springs**, so that cloth can shear. An n×n grid of quads has
+//! 2n(n−1) edges for 3n² coordinates and keeps n²+2n ways to move.
+//!
+//! **Triangle meshes lock.** Three edges per vertex meet three coordinates per vertex: the same
+//! grid cut into triangles keeps only 4n−1 ways to move and behaves like a folded metal sheet.
+//! Prefer quads; on a triangle mesh make some edges springs with [`EdgeOverride`].
+//!
+//! # What happens to odd input
+//!
+//! | Input | Outcome |
+//! |---|---|
+//! | no positions | [`Error::Empty`] |
+//! | a coordinate NaN or infinite | [`Error::NotFinite`] |
+//! | a coordinate beyond ±1e18 m, whose square could overflow an `f32` | [`Error::OutOfRange`] |
+//! | a face, line, pin or override names a missing vertex | [`Error::IndexOutOfRange`] |
+//! | a face, line or override names a vertex twice | [`Error::RepeatedVertex`] |
+//! | two faces with the same vertices, in any order | [`Error::DuplicateFace`] |
+//! | an edge or spring shorter than 1e-18 m at rest | [`Error::ZeroLengthEdge`] |
+//! | an edge given twice: by two faces, two lines, a face and a line | merged |
+//! | a vertex pinned twice | merged |
+//! | a mass outside 1e-30 … 1e30 kg, zero and NaN included | [`Error::OutOfRange`] with its index |
+//! | a density that is not finite and above zero | [`Error::OutOfRange`] |
+//! | shear or stiffness negative or not finite | [`Error::OutOfRange`] |
+//! | masses per vertex, but not one for each | [`Error::LengthMismatch`] |
+//! | an isolated vertex, masses per vertex | valid: it falls freely |
+//! | a vertex without mass from the density | [`Error::MasslessVertex`]; pinned: valid, 0 kg |
+//! | an override of a pair that is neither edge nor diagonal | [`Error::NoSuchEdge`] |
+//! | two different overrides of one edge | [`Error::ConflictingOverride`]; equal ones are merged |
+//! | everything pinned | valid: a step changes nothing |
+//! | an edge with both ends pinned | kept in [`Mesh::edges`], but no solver can move it |
+//! | several disconnected pieces | valid: a batch |
+//! | more than 2³¹−1 vertices, or links that do not fit 32-bit incidence | [`Error::OutOfRange`] |
+
+mod check;
+mod links;
+mod mass;
+
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::params::Link;
+use check::{
+    check, check_counts, check_duplicate_faces, check_masses, check_overrides, check_positions, check_vertices,
+};
+use links::{Links, Pairs, ends};
+use mass::lump;
+
+/// A face of the cloth: its vertices in order around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Face {
+    /// Three vertices. See the module documentation: triangle meshes lock.
+    Triangle([u32; 3]),
+    /// Four vertices; the sides are warp and weft, the diagonals shear.
+    Quad([u32; 4]),
+}
+
+impl Face {
+    /// The vertices in order around the face.
+    pub fn vertices(&self) -> &[u32] {
+        match self {
+            Self::Triangle(vertices) => vertices,
+            Self::Quad(vertices) => vertices,
+        }
+    }
+}
+
+impl From<[u32; 3]> for Face {
+    fn from(vertices: [u32; 3]) -> Self {
+        Self::Triangle(vertices)
+    }
+}
+
+impl From<[u32; 4]> for Face {
+    fn from(vertices: [u32; 4]) -> Self {
+        Self::Quad(vertices)
+    }
+}
+
+/// Where the mass of each vertex comes from.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Mass {
+    /// kg/m² for faces and kg/m for lines.
+    ///
+    /// A vertex gets the density times its share of what touches it in the rest shape: a third of
+    /// a triangle, half of a line, and of a quad the part between the vertex, the middles of its
+    /// two sides and the mean of the four corners. The shares of a quad add up to its area; of a
+    /// quad that is not planar, to the area of its projection along its mean normal. A quad so
+    /// concave that a share would vanish gives a quarter to each corner. A line that is also the
+    /// side of a face has no mass of its own.
+    Density(f32),
+    /// kg, one per vertex, pinned vertices included.
+    PerVertex(Vec<f32>),
+}
+
+/// How an edge resists a change of its length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum EdgeKind {
+    /// Keeps its rest length.
+    Inextensible,
+    /// Pulls towards its rest length.
+    Spring {
+        /// N/m, not negative; 0 is the same as [`EdgeKind::Free`].
+        stiffness: f32,
+    },
+    /// Not at all: the edge vanishes.
+    Free,
+}
+
+/// An exception for one edge of a face, one line, or one diagonal of a quad.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EdgeOverride {
+    /// The two vertices, in either order.
+    pub ends: [u32; 2],
+    /// What the edge becomes.
+    pub kind: EdgeKind,
+    /// Its rest length in m; `None` measures it in the rest shape.
+    pub rest: Option<f32>,
+}
+
+/// Everything a [`Mesh`] is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeshDescriptor {
+    /// The rest shape, m. Rest lengths and masses are measured in it.
+    pub positions: Vec<[f32; 3]>,
+    /// Quads and triangles, in any mixture.
+    pub faces: Vec<Face>,
+    /// Edges without a face: chains, ropes.
+    pub lines: Vec<[u32; 2]>,
+    /// Mass of the vertices.
+    pub mass: Mass,
+    /// Vertices that do not move by themselves.
+    pub pins: Vec<u32>,
+    /// Stiffness of each of the two diagonal springs of a quad, N/m; 0 for none.
+    pub shear: f32,
+    /// Exceptions for single edges.
+    pub overrides: Vec<EdgeOverride>,
+}
+
+impl Default for MeshDescriptor {
+    /// No vertices; 0.2 kg/m², a cotton fabric, and diagonals of 20 N/m.
+    fn default() -> Self {
+        Self {
+            positions: Vec::new(),
+            faces: Vec::new(),
+            lines: Vec::new(),
+            mass: Mass::Density(0.2),
+            pins: Vec::new(),
+            shear: 20.0,
+            overrides: Vec::new(),
+        }
+    }
+}
+
+/// A valid cloth at rest. The module documentation says what valid means.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mesh {
+    positions: Vec<[f32; 3]>,
+    faces: Vec<Face>,
+    lines: Vec<[u32; 2]>,
+    masses: Vec<f32>,
+    pins: Vec<u32>,
+    edges: Vec<Link>,
+    springs: Vec<Link>,
+}
+
+impl Mesh {
+    /// Checks a description and works out masses, edges and springs.
+    ///
+    /// # Errors
+    ///
+    /// As the table in the module documentation says.
+    pub fn new(descriptor: MeshDescriptor) -> Result<Self> {
+        let MeshDescriptor { positions, faces, lines, mass, mut pins, shear, overrides } = descriptor;
+        let count = positions.len();
+        check_positions(&positions)?;
+        for (index, face) in faces.iter().enumerate() {
+            check_vertices("faces", index, face.vertices(), count)?;
+        }
+        check_duplicate_faces(&faces)?;
+        for (index, line) in lines.iter().enumerate() {
+            check_vertices("lines", index, line, count)?;
+        }
+        for (index, pin) in pins.iter().enumerate() {
+            check_vertices("pins", index, &[*pin], count)?;
+        }
+        pins.sort_unstable();
+        pins.dedup();
+        check("shear", None, shear, 0.0..=f32::MAX, "finite and not negative, in N/m")?;
+        check_overrides(&overrides, count)?;
+
+        let pairs = Pairs::new(&faces, &lines);
+        let (edges, springs) = Links::collect(&positions, &pairs, shear, &overrides)?;
+        check_counts(count, edges.len().max(springs.len()))?;
+        let lines: Vec<[u32; 2]> = pairs.lines.iter().map(|&key| ends(key)).collect();
+        let masses = match mass {
+            Mass::PerVertex(masses) => check_masses(masses, count)?,
+            Mass::Density(density) => lump(&positions, &faces, &lines, density, &pins)?,
+        };
+        Ok(Self { positions, faces, lines, masses, pins, edges, springs })
+    }
+
+    /// The rest shape, m.
+    pub fn positions(&self) -> &[[f32; 3]] {
+        &self.positions
+    }
+
+    /// The faces, as given.
+    pub fn faces(&self) -> &[Face] {
+        &self.faces
+    }
+
+    /// The lines that are not the side of a face: lower vertex first, sorted, each once.
+    pub fn lines(&self) -> &[[u32; 2]] {
+        &self.lines
+    }
+
+    /// Mass per vertex, kg. Above zero, except that a pinned vertex may have none.
+    pub fn masses(&self) -> &[f32] {
+        &self.masses
+    }
+
+    /// The pinned vertices: sorted, each once.
+    pub fn pins(&self) -> &[u32] {
+        &self.pins
+    }
+
+    /// The inextensible edges in canonical order: `tail < head`, sorted by (tail, head), each pair
+    /// once. Their stiffness is 0.
+    pub fn edges(&self) -> &[Link] {
+        &self.edges
+    }
+
+    /// The springs, in canonical order too. No pair is both an edge and a spring; a pair that is a
+    /// diagonal of two quads has the stiffness of both.
+    pub fn springs(&self) -> &[Link] {
+        &self.springs
+    }
+
+    /// How many vertices there are.
+    pub fn vertex_count(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// How many inextensible edges there are.
+    pub fn edge_count(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// 1/mass per vertex, 1/kg; 0 for pinned vertices.
+    pub fn inverse_masses(&self) -> Vec<f32> {
+        let mut inverse: Vec<f32> = self.masses.iter().map(|mass| mass.recip()).collect();
+        for &pin in &self.pins {
+            inverse[pin as usize] = 0.0;
+        }
+        inverse
+    }
+
+    /// Triangles for drawing: a quad (a, b, c, d) becomes (a, b, c) and (a, c, d).
+    pub fn triangles(&self) -> Vec<[u32; 3]> {
+        let mut triangles = Vec::with_capacity(2 * self.faces.len());
+        for face in &self.faces {
+            match *face {
+                Face::Triangle(vertices) => triangles.push(vertices),
+                Face::Quad([a, b, c, d]) => triangles.extend([[a, b, c], [a, c, d]]),
+            }
+        }
+        triangles
+    }
+}
