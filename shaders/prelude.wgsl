@@ -76,28 +76,37 @@ fn finite(value: vec3<f32>) -> bool {
 
 var<workgroup> lanes: array<vec2<f32>, GROUP>;
 
-// Sum over the workgroup as a binary tree; every invocation must call it.
+// Reductions over a workgroup: eight invocations fold eight lanes each, then the first folds their results. Two barriers
+// instead of a tree's seven: barriers are what software adapters pay for. Every invocation must call them; the result
+// is for lane 0.
 fn group_sum(value: vec2<f32>, lane: u32) -> vec2<f32> {
     lanes[lane] = value;
     workgroupBarrier();
-    for (var width = GROUP / 2u; width > 0u; width = width / 2u) {
-        if (lane < width) {
-            lanes[lane] += lanes[lane + width];
+    if (lane < 8u) {
+        for (var k = lane + 8u; k < GROUP; k += 8u) {
+            lanes[lane] += lanes[k];
         }
-        workgroupBarrier();
     }
-    return lanes[0];
+    workgroupBarrier();
+    var sum = lanes[0];
+    for (var k = 1u; k < 8u; k++) {
+        sum += lanes[k];
+    }
+    return sum;
 }
 
-// Maximum over the workgroup; every invocation must call it.
 fn group_max(value: f32, lane: u32) -> f32 {
     lanes[lane] = vec2<f32>(value, 0.0);
     workgroupBarrier();
-    for (var width = GROUP / 2u; width > 0u; width = width / 2u) {
-        if (lane < width) {
-            lanes[lane] = max(lanes[lane], lanes[lane + width]);
+    if (lane < 8u) {
+        for (var k = lane + 8u; k < GROUP; k += 8u) {
+            lanes[lane] = max(lanes[lane], lanes[k]);
         }
-        workgroupBarrier();
     }
-    return lanes[0].x;
+    workgroupBarrier();
+    var most = lanes[0];
+    for (var k = 1u; k < 8u; k++) {
+        most = max(most, lanes[k]);
+    }
+    return most.x;
 }

@@ -116,16 +116,16 @@ impl<T> ops::IndexMut<usize> for Write<'_, T> {
 }
 
 /// Sum of a workgroup as the prelude's `group_sum` forms it.
-pub fn group_sum(lanes: &mut [[f32; 2]; GROUP]) -> [f32; 2] {
-    let mut width = GROUP / 2;
-    while width > 0 {
-        for lane in 0..width {
-            lanes[lane][0] += lanes[lane + width][0];
-            lanes[lane][1] += lanes[lane + width][1];
+pub fn group_sum(lanes: &[[f32; 2]; GROUP]) -> [f32; 2] {
+    let mut sums = [[0.0f32; 2]; 8];
+    sums.copy_from_slice(&lanes[..8]);
+    for row in lanes[8..].chunks_exact(8) {
+        for (sum, lane) in sums.iter_mut().zip(row) {
+            sum[0] += lane[0];
+            sum[1] += lane[1];
         }
-        width /= 2;
     }
-    lanes[0]
+    sums[1..].iter().fold(sums[0], |sum, part| [sum[0] + part[0], sum[1] + part[1]])
 }
 
 /// A use of a kernel with its fields found.

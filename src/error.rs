@@ -131,7 +131,7 @@ pub enum Error {
     },
 
     /// A ready scene cannot be made in this size.
-    #[error("scene {name} has size {size}, but must have between {least} and {most}")]
+    #[error("scene {name} cannot have size {size}: it must be between {least} and {most}")]
     SceneSize {
         /// The scene.
         name: &'static str,
@@ -144,7 +144,7 @@ pub enum Error {
     },
 
     /// A strain limit that 32-bit positions of this size cannot hold.
-    #[error("a strain limit of {limit} is below {least}, the least that positions of this size can hold")]
+    #[error("a strain limit of {limit:e} is below {least:.2e}, the least that 32-bit positions of this size can hold")]
     StrainLimit {
         /// The limit that was asked for.
         limit: f32,
@@ -153,7 +153,7 @@ pub enum Error {
     },
 
     /// Explicit springs would be unstable at this step.
-    #[error("{substeps} substeps are too few for the shear springs of this cloth: {needed} would do")]
+    #[error("too few substeps for the shear springs of this cloth: {substeps}, where {needed} would do")]
     StepTooLarge {
         /// Substeps that were asked for.
         substeps: u32,
@@ -252,7 +252,7 @@ pub enum Error {
     Mismatch(Box<crate::lockstep::Mismatch>),
 
     /// The operating system refused to read or write a file.
-    #[error("cannot access {}: {source}", path.display())]
+    #[error("cannot access {}", path.display())]
     Io {
         /// The file as the caller named it.
         path: PathBuf,

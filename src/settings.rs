@@ -71,7 +71,7 @@ impl Settings {
         within("stretch_min", low.into(), (0.0..=1.0).contains(&low), "in [0, 1]")?;
         within("stretch_max", high.into(), (1.0..=1e6).contains(&high), "in [1, 1e6]")?;
         for (index, g) in self.gravity.into_iter().enumerate() {
-            if !(g.abs() <= 1e6) {
+            if g.is_nan() || g.abs() > 1e6 {
                 let expected = "finite and at most 1e6 m/s²";
                 return Err(Error::OutOfRange { field: "gravity", index: Some(index), value: g.into(), expected });
             }

@@ -104,8 +104,10 @@ pub struct Pending<T> {
     decode: Decode<T>,
 }
 
+type Decoder<T> = dyn Fn(&[u8]) -> Result<T> + Send + Sync;
+
 /// Turns arrived bytes into what they mean.
-pub(crate) struct Decode<T>(pub(crate) Box<dyn Fn(&[u8]) -> Result<T> + Send + Sync>);
+pub(crate) struct Decode<T>(pub(crate) Box<Decoder<T>>);
 
 impl<T> std::fmt::Debug for Decode<T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -62,39 +62,36 @@ impl Backend {
             };
         }
         // Hardware that computes first; the order of enumeration decides among equals.
-        let rank = |adapter: &&wgpu::Adapter| {
-            let software = adapter.get_info().device_type == wgpu::DeviceType::Cpu;
-            (Gpu::check(adapter).is_err(), software)
-        };
-        let Some(best) = found.iter().min_by_key(rank) else {
-            return Ok(Choice::cpu("there is no graphics adapter"));
-        };
-        let info = best.get_info();
-        let label = label(&info);
-        if let Err(error) = Gpu::check(best) {
-            return self.or_cpu(error, |error| format!("{label} cannot run it: {error}"));
-        }
-        if self == Self::Auto && named.is_none() && info.device_type == wgpu::DeviceType::Cpu {
-            return Ok(Choice::cpu(format!(
-                "the only adapter is software ({label}), which is slower than the CPU path"
-            )));
-        }
-        match open(best).await {
-            Ok(gpu) => {
-                let why = match named {
-                    Some(name) => format!("{label} has `{name}` in its name"),
-                    None => format!("{label} is the first adapter that computes"),
-                };
-                Ok(Choice { gpu: Some(gpu), reason: why })
+        let mut ranked: Vec<&wgpu::Adapter> = found.iter().collect();
+        ranked.sort_by_key(|adapter| (Gpu::check(adapter).is_err(), is_software(adapter)));
+        let mut failures = Vec::new();
+        for adapter in ranked {
+            let label = label(&adapter.get_info());
+            if self == Self::Auto && named.is_none() && is_software(adapter) && Gpu::check(adapter).is_ok() {
+                failures.push((format!("{label} is software, slower than the CPU path"), None));
+                continue;
             }
-            Err(error) => self.or_cpu(error, |error| format!("{label} gave no device: {error}")),
+            match open(adapter).await {
+                Ok(gpu) => {
+                    let reason = match named {
+                        Some(name) => format!("{label} has `{name}` in its name"),
+                        None => format!("{label} is the first adapter that computes"),
+                    };
+                    return Ok(Choice { gpu: Some(gpu), reason });
+                }
+                Err(error) => failures.push((format!("{label}: {error}"), Some(error))),
+            }
+        }
+        let reason = failures.iter().map(|(reason, _)| reason.as_str()).collect::<Vec<_>>().join("; ");
+        match failures.into_iter().find_map(|(_, error)| error) {
+            Some(error) if self == Self::Gpu => Err(error),
+            _ => Ok(Choice::cpu(reason)),
         }
     }
+}
 
-    /// The error for `Gpu`, the CPU with the reason for `Auto`.
-    fn or_cpu(self, error: Error, reason: impl FnOnce(&Error) -> String) -> Result<Choice> {
-        if self == Self::Gpu { Err(error) } else { Ok(Choice::cpu(reason(&error))) }
-    }
+fn is_software(adapter: &wgpu::Adapter) -> bool {
+    adapter.get_info().device_type == wgpu::DeviceType::Cpu
 }
 
 /// All adapters, in the order of enumeration; `WGPU_BACKEND` and the other variables of wgpu are honored.

@@ -24,6 +24,8 @@
 //! an unconstrained step and moves them onto C = 0: [`FastProjection`] by equation (7), [`ImplicitDirection`] by
 //! Newton's method on the implicit constraint direction. [`step`] is one step of symplectic Euler around either.
 
+#![expect(clippy::expect_used, reason = "indices made here are in range; out of memory ends a reference run")]
+
 mod fast_projection;
 mod implicit_direction;
 mod integrate;

@@ -96,7 +96,7 @@ fn advance_body(run: &mut Run<'_>) -> Result<()> {
             preconditioned[e] = z;
             lanes[e - first] = [residual * z, residual * residual];
         }
-        partials[first / GROUP] = group_sum(&mut lanes);
+        partials[first / GROUP] = group_sum(&lanes);
     }
     Ok(())
 }

@@ -140,7 +140,7 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
             searches[e] = search;
             lanes[e - first] = [residual * search, residual * residual];
         }
-        partials[first / GROUP] = group_sum(&mut lanes);
+        partials[first / GROUP] = group_sum(&lanes);
     }
     Ok(())
 }
@@ -178,7 +178,7 @@ fn apply_operator_body(run: &mut Run<'_>) -> Result<()> {
             products[e] = product;
             lanes[e - first][0] = searches[e] * product;
         }
-        partials[first / GROUP] = group_sum(&mut lanes);
+        partials[first / GROUP] = group_sum(&lanes);
     }
     Ok(())
 }

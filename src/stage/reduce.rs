@@ -34,7 +34,7 @@ fn sum_partials_body(run: &mut Run<'_>) -> Result<()> {
         lanes[k % GROUP][0] += partial[0];
         lanes[k % GROUP][1] += partial[1];
     }
-    let [x, y] = group_sum(&mut lanes);
+    let [x, y] = group_sum(&lanes);
     totals[slot as usize] = [x, y, 0.0, 0.0];
     Ok(())
 }

@@ -5,7 +5,7 @@ use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings, wgpu};
 
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
 /// failure where `TAUT_REQUIRE_GPU=1`.
-pub fn gpus() -> Vec<Gpu> {
+pub(crate) fn gpus() -> Vec<Gpu> {
     let adapters = pollster::block_on(Gpu::adapters());
     let gpus: Vec<Gpu> = adapters
         .iter()
@@ -23,36 +23,36 @@ pub fn gpus() -> Vec<Gpu> {
 }
 
 /// The first adapter that computes.
-pub fn gpu() -> Option<Gpu> {
+pub(crate) fn gpu() -> Option<Gpu> {
     gpus().into_iter().next()
 }
 
-pub fn gpu_required() -> bool {
+pub(crate) fn gpu_required() -> bool {
     std::env::var("TAUT_REQUIRE_GPU").is_ok_and(|value| value == "1")
 }
 
-pub fn name(gpu: &Gpu) -> String {
+pub(crate) fn name(gpu: &Gpu) -> String {
     gpu.adapter().map_or_else(|| "unknown".into(), Gpu::label)
 }
 
 /// Every built-in solver.
-pub fn methods() -> impl Iterator<Item = (&'static str, Method)> {
+pub(crate) fn methods() -> impl Iterator<Item = (&'static str, Method)> {
     Method::NAMES.into_iter().map(|name| (name, Method::named(name).expect("a listed name is known")))
 }
 
-pub fn frame(dt: f32) -> FrameInput<'static> {
+pub(crate) fn frame(dt: f32) -> FrameInput<'static> {
     FrameInput { dt, ..Default::default() }
 }
 
-pub const FRAME: f32 = 1.0 / 60.0;
+pub(crate) const FRAME: f32 = 1.0 / 60.0;
 
 /// A cloth on the CPU.
-pub fn cpu(scene: Scene, settings: Settings) -> Cloth {
+pub(crate) fn cpu(scene: Scene, settings: Settings) -> Cloth {
     Cloth::on_cpu(scene, settings).expect("the scene and the settings are valid")
 }
 
 /// Mean position of all vertices.
-pub fn center(positions: &[[f32; 3]]) -> [f64; 3] {
+pub(crate) fn center(positions: &[[f32; 3]]) -> [f64; 3] {
     let mut sum = [0.0; 3];
     for position in positions {
         for (sum, x) in sum.iter_mut().zip(position) {
@@ -63,7 +63,7 @@ pub fn center(positions: &[[f32; 3]]) -> [f64; 3] {
 }
 
 /// A limit-lowered device on the first adapter that computes.
-pub fn gpu_with(limits: wgpu::Limits) -> Option<Gpu> {
+pub(crate) fn gpu_with(limits: wgpu::Limits) -> Option<Gpu> {
     let adapters = pollster::block_on(Gpu::adapters());
     let adapter = adapters.iter().find(|a| Gpu::check(a).is_ok())?;
     let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
