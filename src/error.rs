@@ -144,7 +144,7 @@ pub enum Error {
     },
 
     /// A strain limit that 32-bit positions of this size cannot hold.
-    #[error("a strain limit of {limit:e} is below {least:.2e}, the least that 32-bit positions of this size can hold")]
+    #[error("a strain limit of {limit:e} is below {least:e}, the least that 32-bit positions of this size can hold")]
     StrainLimit {
         /// The limit that was asked for.
         limit: f32,

@@ -285,7 +285,7 @@ fn bad_input_is_exit_code_2_in_one_sentence_and_leaves_no_trace() {
         ("run --strain 1", "0.01 or 1%"),
         ("run --strain much", "not a number"),
         ("run --strain %", "not a number"),
-        ("run --strain 1e-9", "the least that positions of this size can hold"),
+        ("run --strain 1e-9", "the least that 32-bit positions of this size can hold"),
         ("run --seconds -1", "above 0 s"),
         ("run --seconds 0", "above 0 s"),
         ("run --seconds nan", "above 0 s"),

@@ -183,7 +183,7 @@ fn with_an_adapter_that_gives_no_device() {
     if !machine.has("an adapter that gives no device", |adapters| all(adapters, "name", "softpipe")) {
         return;
     }
-    machine.runs_on_cpu("", "softpipe (Gl) gave no device");
+    machine.runs_on_cpu("", "softpipe (Gl): the device failed");
     machine.runs_on_cpu("--backend cpu", "asked for");
     machine.refuses("--backend gpu", "the device failed");
 }
