@@ -70,3 +70,47 @@ pub(crate) fn gpu_with(limits: wgpu::Limits) -> Option<Gpu> {
     let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
     pollster::block_on(Gpu::new(&device, &queue)).ok()
 }
+
+/// A cloth on the CPU for every solver on every built-in scene of a size.
+pub fn cloths(size: u32) -> Vec<(String, Cloth)> {
+    let mut cloths = Vec::new();
+    for (solver, _) in methods() {
+        for name in taut::scene::NAMES {
+            let method = Method::named(solver).expect("a listed name is known");
+            let scene = Scene::named(name, size).expect("a listed name is known");
+            cloths.push((format!("{solver} {name}"), cpu(scene, Settings { method, ..Default::default() })));
+        }
+    }
+    assert!(!cloths.is_empty(), "there are no solvers or no scenes");
+    cloths
+}
+
+/// Reproducible random numbers (SplitMix64).
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [low, high).
+    pub fn within(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * ((self.next() >> 11) as f64 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in 0 … count − 1.
+    pub fn below(&mut self, count: usize) -> usize {
+        (self.next() % count as u64) as usize
+    }
+
+    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            list.swap(last, self.below(last + 1));
+        }
+    }
+}
