@@ -1,0 +1,542 @@
+//! No invocation of a dispatch reads or writes what another one writes. A CPU driver hides such races and a GPU shows
+//! them now and then, so they are looked for here, on the Rust bodies, without a GPU:
+//!
+//! - every dispatch is run invocation by invocation (a reduction: workgroup by workgroup) forward, reversed and
+//!   shuffled, and must give the bits of the whole dispatch;
+//! - every invocation is run alone, and the words it changes must be its own and nobody else's. A write that leaves a
+//!   word as it was is invisible, so this is done from three starts, two of them with everything that the kernel
+//!   writes disturbed at random;
+//! - every invocation is run alone with the words of all others disturbed, and must write what it wrote before.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+
+use common::*;
+use taut::cpu::{Run, Runner};
+use taut::fields::{Domain, Fields, Precision};
+use taut::params::GROUP;
+use taut::program::{Dispatch, Item, Kernel, Program, Shape};
+use taut::solver::gauss_seidel::PROJECT_EDGE;
+use taut::stage::integrate::INSPECT;
+use taut::{
+    Cloth, FrameInput, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Relocation, Result, Scene, Settings,
+    Substeps,
+};
+
+/// The one exception: every invocation of `inspect` may set the same bit of the one fault word, by an atomic OR in
+/// WGSL. The order of ORs does not matter, and nobody in that dispatch reads the word.
+const SHARED: [(&str, &str); 1] = [("inspect", "faults")];
+
+/// How often one use of a kernel is examined per cloth; the state differs each time.
+const TIMES: usize = 3;
+
+/// Number of a field, index of a 32-bit word in it.
+type Word = (usize, usize);
+
+/// What is wrong with a dispatch.
+#[derive(Debug, PartialEq, Eq)]
+enum Race {
+    /// Two invocations write one word.
+    DoubleWrite { field: &'static str, element: usize },
+    /// An invocation writes an element that is not its own, though its shape says it does not.
+    Foreign { field: &'static str, element: usize },
+    /// An invocation reads what another one writes.
+    ReadsOthers { field: &'static str, element: usize },
+    /// The order of the invocations changes the result.
+    Order { field: &'static str, element: usize },
+}
+
+impl fmt::Display for Race {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, formatter)
+    }
+}
+
+/// One use of a kernel under examination.
+struct Suspect<'a> {
+    runner: &'a Runner,
+    dispatch: &'a Dispatch,
+    /// Numbers of the fields that it may write; the runner hands out all others as read-only slices.
+    written: Vec<usize>,
+    parts: Vec<Range<usize>>,
+    /// Kernels and fields in which a double write is allowed.
+    shared: &'static [(&'static str, &'static str)],
+}
+
+impl<'a> Suspect<'a> {
+    /// `None` for one workgroup that does it all: there is nobody to race with but its own barriers.
+    fn new(runner: &'a Runner, dispatch: &'a Dispatch, fields: &Fields) -> Option<Self> {
+        let step = match dispatch.kernel.shape {
+            Shape::Element | Shape::Scatter => 1,
+            Shape::Reduction => GROUP,
+            _ => return None,
+        };
+        let (first, end) = (dispatch.range.start as usize, dispatch.range.end as usize);
+        let parts = (first..end).step_by(step).map(|from| from..(from + step).min(end)).collect();
+        let interface = runner.interface(dispatch).expect("the runner knows the kernel");
+        let written = interface.bindings.iter().filter(|binding| binding.writes);
+        let written = written.map(|binding| fields.index(dispatch.field(&binding.name)).expect("a known field"));
+        Some(Self { runner, dispatch, written: written.collect(), parts, shared: &SHARED })
+    }
+
+    fn save(&self, fields: &Fields) -> Vec<Vec<u32>> {
+        self.written.iter().map(|number| fields.words(*number).to_vec()).collect()
+    }
+
+    fn restore(&self, fields: &mut Fields, saved: &[Vec<u32>]) {
+        for (number, words) in self.written.iter().zip(saved) {
+            fields.words_mut(*number).copy_from_slice(words);
+        }
+    }
+
+    fn run(&self, part: &Range<usize>, fields: &mut Fields) {
+        let ran = self.runner.dispatch_part(self.dispatch, part.clone(), fields).expect("the body runs");
+        assert!(ran, "{} was asked to run in a loop that has ended", self.dispatch.kernel.name);
+    }
+
+    fn is_shared(&self, fields: &Fields, field: usize) -> bool {
+        self.shared.contains(&(self.dispatch.kernel.name, fields.specs()[field].name))
+    }
+
+    /// The place of a word as a report names it.
+    fn place(fields: &Fields, (field, word): Word) -> (&'static str, usize) {
+        let spec = &fields.specs()[field];
+        (spec.name, word / (spec.stride / 4))
+    }
+
+    /// First word in which the written fields differ from a copy.
+    fn difference(&self, fields: &Fields, saved: &[Vec<u32>]) -> Option<Word> {
+        self.changed(fields, saved).into_iter().next()
+    }
+
+    fn changed(&self, fields: &Fields, saved: &[Vec<u32>]) -> Vec<Word> {
+        let mut words = Vec::new();
+        for (number, before) in self.written.iter().zip(saved) {
+            let after = fields.words(*number);
+            words.extend((0..after.len()).filter(|i| after[*i] != before[*i]).map(|i| (*number, i)));
+        }
+        words
+    }
+
+    /// Disturbs floats of the written fields: all of them, or those that `which` picks. Inverse masses stay: the state
+    /// must remain one that could be.
+    fn disturb(&self, fields: &mut Fields, random: &mut Random, which: impl Fn(Word) -> bool) {
+        for number in &self.written {
+            let spec = fields.specs()[*number];
+            if spec.precision != Precision::Rounded {
+                continue;
+            }
+            for (i, word) in fields.words_mut(*number).iter_mut().enumerate() {
+                if (spec.name == "vertices" && i % 4 == 3) || !which((*number, i)) {
+                    continue;
+                }
+                let value = f32::from_bits(*word) * random.within(0.9, 1.1) as f32;
+                // A few percent of an edge: what was in range is not any more.
+                *word = (value + random.within(-0.01, 0.01) as f32).to_bits();
+            }
+        }
+    }
+
+    fn examine(&self, fields: &mut Fields, random: &mut Random) -> std::result::Result<(), Race> {
+        let original = self.save(fields);
+        let mut owners: BTreeMap<Word, usize> = BTreeMap::new();
+        let outcome = (0..3).try_for_each(|start| {
+            if start > 0 {
+                self.disturb(fields, random, |_| true);
+            }
+            let saved = self.save(fields);
+            self.examine_writes(fields, &saved, &mut owners)?;
+            self.examine_reads(fields, &saved, &owners, random)?;
+            self.examine_order(fields, &saved, random)?;
+            self.restore(fields, &original);
+            Ok(())
+        });
+        self.restore(fields, &original);
+        outcome
+    }
+
+    /// Adds the words that each part writes to `owners`.
+    fn examine_writes(
+        &self,
+        fields: &mut Fields,
+        saved: &[Vec<u32>],
+        owners: &mut BTreeMap<Word, usize>,
+    ) -> std::result::Result<(), Race> {
+        for (index, part) in self.parts.iter().enumerate() {
+            self.run(part, fields);
+            for word in self.changed(fields, saved) {
+                let (field, element) = Self::place(fields, word);
+                if self.is_shared(fields, word.0) {
+                    continue;
+                }
+                let own = match fields.specs()[word.0].domain {
+                    Domain::Groups => element == part.start / GROUP,
+                    Domain::Vertices | Domain::Edges | Domain::Springs => part.contains(&element),
+                    _ => false,
+                };
+                if !own && self.dispatch.kernel.shape != Shape::Scatter {
+                    return Err(Race::Foreign { field, element });
+                }
+                if *owners.entry(word).or_insert(index) != index {
+                    return Err(Race::DoubleWrite { field, element });
+                }
+            }
+            self.restore(fields, saved);
+        }
+        Ok(())
+    }
+
+    /// What a part writes must not depend on what the others write.
+    fn examine_reads(
+        &self,
+        fields: &mut Fields,
+        saved: &[Vec<u32>],
+        owners: &BTreeMap<Word, usize>,
+        random: &mut Random,
+    ) -> std::result::Result<(), Race> {
+        let mut mine: Vec<Vec<Word>> = vec![Vec::new(); self.parts.len()];
+        for (word, owner) in owners {
+            mine[*owner].push(*word);
+        }
+        for (index, part) in self.parts.iter().enumerate() {
+            self.run(part, fields);
+            let expected: Vec<u32> = mine[index].iter().map(|(field, i)| fields.words(*field)[*i]).collect();
+            self.restore(fields, saved);
+            self.disturb(fields, random, |word| owners.get(&word).is_some_and(|owner| *owner != index));
+            self.run(part, fields);
+            for (word, expected) in mine[index].iter().zip(expected) {
+                if fields.words(word.0)[word.1] != expected {
+                    let (field, element) = Self::place(fields, *word);
+                    return Err(Race::ReadsOthers { field, element });
+                }
+            }
+            self.restore(fields, saved);
+        }
+        Ok(())
+    }
+
+    fn examine_order(
+        &self,
+        fields: &mut Fields,
+        saved: &[Vec<u32>],
+        random: &mut Random,
+    ) -> std::result::Result<(), Race> {
+        let whole = self.dispatch.range.start as usize..self.dispatch.range.end as usize;
+        self.run(&whole, fields);
+        let expected = self.save(fields);
+        self.restore(fields, saved);
+        let forward: Vec<&Range<usize>> = self.parts.iter().collect();
+        let reversed: Vec<&Range<usize>> = self.parts.iter().rev().collect();
+        let mut shuffled = forward.clone();
+        random.shuffle(&mut shuffled);
+        for order in [forward, reversed, shuffled] {
+            for part in order {
+                self.run(part, fields);
+            }
+            if let Some(word) = self.difference(fields, &expected) {
+                let (field, element) = Self::place(fields, word);
+                return Err(Race::Order { field, element });
+            }
+            self.restore(fields, saved);
+        }
+        Ok(())
+    }
+}
+
+/// Walks through a frame and examines its dispatches.
+struct Walk<'a> {
+    label: &'a str,
+    runner: Runner,
+    random: Random,
+    times: BTreeMap<(&'static str, u32), usize>,
+    seen: &'a mut BTreeSet<&'static str>,
+}
+
+impl Walk<'_> {
+    fn items(&mut self, items: &[Item], fields: &mut Fields) {
+        for item in items {
+            match item {
+                Item::Dispatch(dispatch) => self.dispatch(dispatch, fields),
+                Item::Repeat(repeat) => {
+                    for _ in 0..repeat.at_most {
+                        if fields.get::<u32>("guards").expect("words")[repeat.guard as usize] == 0 {
+                            break;
+                        }
+                        self.items(&repeat.body, fields);
+                    }
+                }
+                _ => panic!("a kind of item that this test does not know"),
+            }
+        }
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch, fields: &mut Fields) {
+        let running = fields.get::<u32>("guards").expect("words")[dispatch.guard as usize] != 0;
+        let times = self.times.entry((dispatch.kernel.name, dispatch.range.start)).or_default();
+        if running
+            && *times < TIMES
+            && let Some(suspect) = Suspect::new(&self.runner, dispatch, fields)
+        {
+            *times += 1;
+            self.seen.insert(dispatch.kernel.name);
+            if let Err(race) = suspect.examine(fields, &mut self.random) {
+                panic!("{}: kernel {}: {race}", self.label, dispatch.kernel.name);
+            }
+        }
+        self.runner.dispatch(dispatch, fields).expect("the dispatch runs");
+    }
+}
+
+/// A fan of triangles with a tail: irregular degrees, an edge of its own, a hub of degree 9, two pins.
+fn fan() -> Scene {
+    let mut positions = vec![[0.0, 0.0, 0.0]];
+    let mut faces = Vec::new();
+    for k in 0..8u32 {
+        let angle = k as f32 * 0.7;
+        positions.push([0.2 * angle.cos(), 0.01 * k as f32, 0.2 * angle.sin()]);
+        if k > 0 {
+            faces.push([0, k, k + 1].into());
+        }
+    }
+    positions.push([0.0, -0.3, 0.1]);
+    let descriptor = MeshDescriptor {
+        positions,
+        faces,
+        lines: vec![[0, 9]],
+        mass: Mass::PerVertex((0..10).map(|v| 0.01 * (v + 1) as f32).collect()),
+        pins: vec![3, 4],
+        ..Default::default()
+    };
+    let mesh = Mesh::new(descriptor).expect("the fan is valid");
+    let start = mesh.positions().to_vec();
+    Scene { name: "fan", mesh, start }
+}
+
+/// A cloth in the middle of its motion, its last frame with everything that a frame can hold.
+fn moving(scene: Scene, method: Method) -> Cloth {
+    let settings = Settings { method, substeps: Substeps::Fixed(4), strain_limit: 1e-4, ..Default::default() };
+    let mut cloth = cpu(scene, settings);
+    for _ in 0..4 {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+    }
+    // A turn by 0.2 rad about y, and up.
+    let relocation = Relocation { rotation: [0.0, 0.099_833_4, 0.0, 0.995_004_2], translation: [0.0, 0.1, 0.0] };
+    cloth.teleport(relocation).expect("the relocation is valid");
+    let targets = targets(&cloth);
+    cloth.step(&FrameInput { dt: FRAME, pin_targets: &targets }).expect("the step runs");
+    cloth
+}
+
+/// Every pin moved a little.
+fn targets(cloth: &Cloth) -> Vec<PinTarget> {
+    let positions = cloth.snapshot().expect("a CPU has no device to lose").positions;
+    let target = |pin: &u32| {
+        let [x, y, z] = positions[*pin as usize];
+        PinTarget { vertex: *pin, position: [x, y + 0.002, z] }
+    };
+    cloth.mesh().pins().iter().map(target).collect()
+}
+
+fn scenes() -> Vec<Scene> {
+    let named = [("chain", 9), ("curtain", 5), ("hang", 9), ("patch", 6), ("sheet", 4)];
+    let mut scenes: Vec<Scene> = named.map(|(name, size)| Scene::named(name, size).expect("a known scene")).into();
+    scenes.push(fan());
+    scenes
+}
+
+#[test]
+fn no_invocation_touches_what_another_writes() {
+    let mut seen = BTreeSet::new();
+    let mut used = BTreeSet::new();
+    let mut cloths = 0;
+    for (name, _) in methods() {
+        for scene in scenes() {
+            let label = format!("{name} {}", scene.name);
+            let cloth = moving(scene, Method::named(name).expect("a listed name is known"));
+            let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
+            for PinTarget { vertex, position: [x, y, z] } in targets(&cloth) {
+                fields.get_mut::<[f32; 4]>("commands").expect("vectors")[vertex as usize] = [x, y, z, 1.0];
+            }
+            let free = (0..cloth.mesh().vertex_count() as u32).find(|v| !cloth.mesh().pins().contains(v));
+            let free = free.expect("something moves") as usize;
+            fields.get_mut::<[f32; 4]>("commands").expect("vectors")[free] = [0.001, 0.0, 0.0, 1.0];
+            let program = cloth.program();
+            let kernels = program.dispatches().into_iter().map(|dispatch| dispatch.kernel);
+            used.extend(kernels.filter(|kernel| kernel.shape != Shape::Group).map(|kernel| kernel.name));
+            let runner = Runner::new(program, &fields).expect("the program fits");
+            let mut walk = Walk { label: &label, runner, random: Random(1), times: BTreeMap::new(), seen: &mut seen };
+            walk.items(&program.items, &mut fields);
+            cloths += 1;
+        }
+    }
+    assert_eq!(cloths, Method::NAMES.len() * scenes().len());
+    assert!(!used.is_empty(), "there are no kernels");
+    assert_eq!(seen, used, "kernels examined (left) and used (right)");
+}
+
+/// The walk gives what the runner gives: the examination leaves no trace.
+#[test]
+fn the_examination_leaves_no_trace() {
+    let cloth = moving(scenes().remove(2), Method::default());
+    let mut examined = cloth.fields().expect("the cloth is on the CPU").clone();
+    let mut plain = examined.clone();
+    let runner = Runner::new(cloth.program(), &examined).expect("the program fits");
+    runner.run(cloth.program(), &mut plain).expect("the program runs");
+    let mut seen = BTreeSet::new();
+    let mut walk = Walk { label: "hang", runner, random: Random(2), times: BTreeMap::new(), seen: &mut seen };
+    walk.items(&cloth.program().items, &mut examined);
+    for (number, spec) in plain.specs().iter().enumerate() {
+        assert_eq!(plain.words(number), examined.words(number), "{}", spec.name);
+    }
+}
+
+/// A program of one dispatch, examined.
+fn verdict(kernel: &'static Kernel, range: Range<u32>, fields: &mut Fields) -> std::result::Result<(), Race> {
+    fields.get_mut::<u32>("guards").expect("words")[0] = 1;
+    let dispatch = Dispatch { kernel, renames: &[], range, guard: 0, arguments: [0; 4] };
+    let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
+    let runner = Runner::new(&program, fields).expect("the kernel is sound apart from its race");
+    let suspect = Suspect::new(&runner, &dispatch, fields).expect("it has several invocations");
+    suspect.examine(fields, &mut Random(3))
+}
+
+fn hang() -> Fields {
+    let cloth = moving(Scene::named("hang", 9).expect("a known scene"), Method::GaussSeidel(GaussSeidel::default()));
+    cloth.fields().expect("the cloth is on the CPU").clone()
+}
+
+#[test]
+fn edges_that_share_a_vertex_are_found() {
+    let mut fields = hang();
+    let edges = fields.sizes().edges as u32;
+    // The first color as recorded is sound; all edges at once are not.
+    let color = Scene::named("hang", 9).map(|scene| taut::Topology::new(&scene.mesh)).expect("a known scene");
+    let color = color.coloring.ranges[0].clone();
+    assert!(color.len() > 1);
+    assert_eq!(verdict(&PROJECT_EDGE, color, &mut fields), Ok(()));
+    let found = verdict(&PROJECT_EDGE, 0..edges, &mut fields);
+    assert!(matches!(found, Err(Race::DoubleWrite { field: "displacements", .. })), "{found:?}");
+}
+
+const PLANTED: &str = "
+    @group(0) @binding(0) var<storage, read_write> velocities: array<vec4<f32>>;
+    @group(0) @binding(1) var<storage, read_write> partials: array<vec2<f32>>;
+    @compute @workgroup_size(GROUP) fn planted(i: Invocation) {
+        if (running() && element(i) < range.end) { velocities[element(i)].x += 1.0; }
+    }
+    @compute @workgroup_size(GROUP) fn planted_leaf(i: Invocation) {
+        if (running() && element(i) < range.end) { partials[group_index(i)].x = 1.0; }
+    }";
+
+#[test]
+fn planted_races_are_found() {
+    let mut fields = hang();
+    let vertices = fields.sizes().vertices as u32;
+
+    fn own(run: &mut Run<'_>) -> Result<()> {
+        let mut velocities = run.write::<[f32; 4]>("velocities")?;
+        run.range().for_each(|v| velocities[v][0] += 1.0);
+        Ok(())
+    }
+    static OWN: Kernel = Kernel::new("planted", PLANTED, own);
+    assert_eq!(verdict(&OWN, 0..vertices, &mut fields), Ok(()));
+
+    fn neighbor(run: &mut Run<'_>) -> Result<()> {
+        let mut velocities = run.write::<[f32; 4]>("velocities")?;
+        run.range().for_each(|v| velocities[v + 1][0] += 1.0);
+        Ok(())
+    }
+    static NEIGHBOR: Kernel = Kernel::new("planted", PLANTED, neighbor);
+    let found = verdict(&NEIGHBOR, 0..vertices - 1, &mut fields);
+    assert_eq!(found, Err(Race::Foreign { field: "velocities", element: 1 }));
+
+    // Reads the next vertex, which the next invocation writes.
+    fn peeps(run: &mut Run<'_>) -> Result<()> {
+        let mut velocities = run.write::<[f32; 4]>("velocities")?;
+        run.range().for_each(|v| velocities[v][0] = 1.0 + velocities[v + 1][0]);
+        Ok(())
+    }
+    static PEEPS: Kernel = Kernel::new("planted", PLANTED, peeps);
+    let found = verdict(&PEEPS, 0..vertices - 1, &mut fields);
+    assert!(matches!(found, Err(Race::ReadsOthers { field: "velocities", .. })), "{found:?}");
+
+    // All write the same value to one place: no order shows it, and a GPU would still call it a race.
+    fn same(run: &mut Run<'_>) -> Result<()> {
+        let mut velocities = run.write::<[f32; 4]>("velocities")?;
+        run.range().for_each(|_| velocities[0][0] = 1.0);
+        Ok(())
+    }
+    static SAME: Kernel = Kernel::new("planted", PLANTED, same).shape(Shape::Scatter);
+    let found = verdict(&SAME, 0..vertices, &mut fields);
+    assert_eq!(found, Err(Race::DoubleWrite { field: "velocities", element: 0 }));
+
+    // Adds up over the whole range in one variable: right only as long as one thread runs it all.
+    fn running_sum(run: &mut Run<'_>) -> Result<()> {
+        let mut velocities = run.write::<[f32; 4]>("velocities")?;
+        let mut sum = 0.0;
+        for v in run.range() {
+            sum += 1.0;
+            velocities[v][0] += sum;
+        }
+        Ok(())
+    }
+    static RUNNING_SUM: Kernel = Kernel::new("planted", PLANTED, running_sum);
+    let found = verdict(&RUNNING_SUM, 0..vertices, &mut fields);
+    assert!(matches!(found, Err(Race::Order { field: "velocities", .. })), "{found:?}");
+
+    // A leaf of another workgroup.
+    fn leaf(run: &mut Run<'_>) -> Result<()> {
+        let mut partials = run.write::<[f32; 2]>("partials")?;
+        for first in run.range().step_by(GROUP) {
+            partials[1 - first / GROUP][0] = first as f32 + 1.0;
+        }
+        Ok(())
+    }
+    static LEAF: Kernel = Kernel::new("planted_leaf", PLANTED, leaf).shape(Shape::Reduction);
+    let found = verdict(&LEAF, 0..vertices, &mut fields);
+    assert!(matches!(found, Err(Race::Foreign { field: "partials", .. })), "{found:?}");
+}
+
+/// The exception is needed, and as narrow as stated: invocations that see a fault write word 0 of `faults`, all the
+/// same bit, and nothing else.
+#[test]
+fn the_shared_fault_word_is_the_one_exception() {
+    let mut fields = hang();
+    fields.get_mut::<[f32; 4]>("displacements").expect("vectors")[5][1] = f32::NAN;
+    fields.get_mut::<[f32; 4]>("displacements").expect("vectors")[70][0] = f32::INFINITY;
+    assert_eq!(verdict(&INSPECT, 0..81, &mut fields), Ok(()));
+
+    let dispatch = Dispatch { kernel: &INSPECT, renames: &[], range: 0..81, guard: 0, arguments: [0; 4] };
+    let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
+    let runner = Runner::new(&program, &fields).expect("the program fits");
+    let suspect = Suspect::new(&runner, &dispatch, &fields).expect("it has several invocations");
+    let faults = fields.index("faults").expect("a known field");
+    assert_eq!(suspect.written, [faults]);
+    let saved = suspect.save(&fields);
+    let mut writers = Vec::new();
+    for part in &suspect.parts {
+        suspect.run(part, &mut fields);
+        if !suspect.changed(&fields, &saved).is_empty() {
+            assert_eq!(fields.words(faults), [1, 0, 0, 0]);
+            writers.push(part.start);
+        }
+        suspect.restore(&mut fields, &saved);
+    }
+    assert_eq!(writers, [5, 70]);
+    // Without the exception it is found.
+    let strict = Suspect { shared: &[], ..suspect };
+    let found = strict.examine(&mut fields, &mut Random(4));
+    assert_eq!(found, Err(Race::DoubleWrite { field: "faults", element: 0 }));
+}
+
+/// What a fault leaves behind is free of races too: `commit` takes the substep back.
+#[test]
+fn taking_a_substep_back_is_free_of_races() {
+    let mut fields = hang();
+    fields.get_mut::<u32>("faults").expect("words")[0] = 1;
+    let vertices = fields.sizes().vertices as u32;
+    assert_eq!(verdict(&taut::stage::integrate::COMMIT, 0..vertices, &mut fields), Ok(()));
+}
