@@ -66,10 +66,12 @@ impl Solver for GaussSeidel {
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let per_check = self.sweeps_per_check.min(self.sweeps);
-        let checks = self.sweeps.div_ceil(per_check);
-        let period = if self.seed.is_some() { PERIOD.min(checks) } else { 1 };
+        // Whole checks, and whole periods of a seeded order, as many as fit.
+        let checks = self.sweeps / per_check;
+        let rounds = if self.seed.is_some() { checks.div_ceil(PERIOD) } else { checks };
+        let period = checks / rounds;
         let frame = recorder.frame();
-        recorder.repeat(checks.div_ceil(period), |recorder| {
+        recorder.repeat(rounds, |recorder| {
             for check in 0..period {
                 for sweep in 0..per_check {
                     let number = u64::from(check * per_check + sweep);

@@ -64,7 +64,7 @@ impl Solver for Jacobi {
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let per_check = self.sweeps_per_check.min(self.sweeps);
-        recorder.repeat(self.sweeps.div_ceil(per_check), |recorder| {
+        recorder.repeat(self.sweeps / per_check, |recorder| {
             for _ in 0..per_check {
                 recorder.dispatch(&CORRECT_EDGE, Domain::Edges);
                 recorder.dispatch(&GATHER_CORRECTIONS, Domain::Vertices);
