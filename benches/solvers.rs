@@ -25,22 +25,12 @@ fn main() -> Result<()> {
     let full = std::env::args().any(|argument| argument == "--bench");
     let (frames, repetitions) = if full { (60, 3) } else { (2, 1) };
     let mut rows: Vec<Row> = Vec::new();
-    for (scene, size) in [("chain", 32), ("curtain", 32), ("hang", 32)] {
-        for limit in [0.01, 0.001] {
-            for solver in Method::NAMES {
-                let (seconds, size) = (Vec::new(), if full { size } else { 8 });
-                rows.push(Row {
-                    scene,
-                    size,
-                    solver,
-                    limit,
-                    seconds,
-                    strain: 0.0,
-                    over: 0,
-                    substeps: 0,
-                    iterations: 0.0,
-                });
-            }
+    // Gauss-Seidel and Jacobi take minutes per simulated second where a corner carries everything at 0.1 %.
+    let rows_of = [("chain", 0.01), ("chain", 0.001), ("curtain", 0.01), ("curtain", 0.001), ("hang", 0.01)];
+    for (scene, limit) in rows_of {
+        for solver in Method::NAMES {
+            let (seconds, size) = (Vec::new(), if full { 32 } else { 8 });
+            rows.push(Row { scene, size, solver, limit, seconds, strain: 0.0, over: 0, substeps: 0, iterations: 0.0 });
         }
     }
     for _ in 0..repetitions {
@@ -48,24 +38,15 @@ fn main() -> Result<()> {
             run(row, frames)?;
         }
     }
-    println!(
-        "{:8} {:>4} {:16} {:>7} {:>9} {:>11} {:>6} {:>9} {:>11}",
-        "scene", "size", "solver", "limit", "substeps", "iterations", "over", "strain", "s per s"
-    );
+    println!("| scene | solver | limit | substeps | iterations | worst strain | frames over | s per s |");
+    println!("|---|---|---|---|---|---|---|---|");
     for row in &mut rows {
         row.seconds.sort_by(f64::total_cmp);
         let median = row.seconds[row.seconds.len() / 2] * 60.0 / f64::from(frames);
+        let Row { scene, solver, substeps, iterations, over, .. } = row;
+        let (limit, strain) = (row.limit * 100.0, row.strain * 100.0);
         println!(
-            "{:8} {:4} {:16} {:>6}% {:9} {:11.1} {:6} {:8.4}% {:11.3}",
-            row.scene,
-            row.size,
-            row.solver,
-            row.limit * 100.0,
-            row.substeps,
-            row.iterations,
-            row.over,
-            row.strain * 100.0,
-            median,
+            "| {scene} | {solver} | {limit} % | {substeps} | {iterations:.1} | {strain:.4} % | {over} | {median:.3} |"
         );
     }
     Ok(())
