@@ -19,8 +19,8 @@
 //! # The tour
 //!
 //! A [`Mesh`] (validated on construction) and its [`Topology`] fill the arrays of the [table of fields](fields). A
-//! step is a list of [stages](stage); a [solver](solver) is the one that makes the predicted motion inextensible. They
-//! *record* a [program](program): dispatches and bounded loops. [`cpu`] runs it by calling the kernels' Rust
+//! step is a list of [stages](stage); a [`solver`] is the one that makes the predicted motion inextensible. They
+//! *record* a [`program`]: dispatches and bounded loops. [`cpu`] runs it by calling the kernels' Rust
 //! bodies; on a GPU the same list is encoded into one compute pass. So the order of work exists once; only a kernel's
 //! body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and [`lockstep`] compares the two after
 //! every single dispatch. Names, slots and access of buffers are read from the WGSL by [`reflect`].

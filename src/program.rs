@@ -144,7 +144,7 @@ impl Program {
     }
 
     /// Lowers the bounds of the loops until at most `budget` dispatches are left. Outer loops are halved first, down to
-    /// [`KEEP`] iterations: an unfinished outer loop shows in the strain, an unfinished inner one only in the motion.
+    /// four iterations: an unfinished outer loop shows in the strain, an unfinished inner one only in the motion.
     /// Then inner loops, down to one iteration, then outer ones. Returns the number of dispatches left, which is over the budget
     /// if one iteration of everything does not fit.
     pub fn fit(&mut self, budget: u64) -> u64 {

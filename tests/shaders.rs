@@ -482,6 +482,20 @@ fn dawn() -> std::result::Result<PathBuf, String> {
     Ok(directory)
 }
 
+/// Output of a process that should take a second; after a minute it is ended.
+fn finished(child: std::process::Child) -> std::result::Result<std::process::Output, String> {
+    let process = child.id().to_string();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    match receiver.recv_timeout(std::time::Duration::from_secs(60)) {
+        Ok(output) => output.map_err(|error| error.to_string()),
+        Err(_) => {
+            let _ = Command::new("kill").args(["-KILL", &process]).status();
+            Err("Dawn hangs".into())
+        }
+    }
+}
+
 /// Errors of each shader according to Tint.
 fn tint(
     dawn: &Path,
@@ -505,7 +519,7 @@ fn tint(
         .write_all(serde_json::to_string(&input).expect("it is JSON").as_bytes())
         .map_err(|error| error.to_string())?;
     drop(stdin);
-    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    let output = finished(child)?;
     let answers: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout)
         .map_err(|error| format!("{error}; node said: {}", String::from_utf8_lossy(&output.stderr)))?;
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();

@@ -188,7 +188,7 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::NotFinite`] or [`Error::Command`] for bad input, [`Error::StepTooLarge`],
-    /// [`Error::Device`] if the device fails. Not reaching the limit is no error: see [`Cloth::report`].
+    /// [`Error::Device`] if the device fails. Not reaching the limit is no error: see [`Cloth::snapshot`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn step(&mut self, input: &FrameInput<'_>) -> Result<()> {
         pollster::block_on(self.step_with(input, Waiting::Block))

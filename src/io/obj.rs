@@ -18,12 +18,12 @@ pub fn write(path: impl AsRef<Path>, mesh: &Mesh, positions: &[[f32; 3]]) -> Res
     prepare(path, mesh, positions)?.finish()
 }
 
-/// [`write`] without its last move: the file is complete but still under its temporary name, for those who put
+/// [`write()`] without its last move: the file is complete but still under its temporary name, for those who put
 /// several files in place together.
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn prepare(path: impl AsRef<Path>, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<AtomicFile> {
     let (expected, found) = (mesh.vertex_count(), positions.len());
     if expected != found {

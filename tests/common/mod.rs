@@ -72,7 +72,7 @@ pub(crate) fn gpu_with(limits: wgpu::Limits) -> Option<Gpu> {
 }
 
 /// A cloth on the CPU for every solver on every built-in scene of a size.
-pub fn cloths(size: u32) -> Vec<(String, Cloth)> {
+pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
     let mut cloths = Vec::new();
     for (solver, _) in methods() {
         for name in taut::scene::NAMES {
@@ -87,10 +87,10 @@ pub fn cloths(size: u32) -> Vec<(String, Cloth)> {
 
 /// Reproducible random numbers (SplitMix64).
 #[derive(Clone, Debug)]
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -99,16 +99,16 @@ impl Random {
     }
 
     /// Uniform in [low, high).
-    pub fn within(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn within(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * ((self.next() >> 11) as f64 / (1u64 << 53) as f64)
     }
 
     /// Uniform in 0 … count − 1.
-    pub fn below(&mut self, count: usize) -> usize {
+    pub(crate) fn below(&mut self, count: usize) -> usize {
         (self.next() % count as u64) as usize
     }
 
-    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last + 1));
         }
