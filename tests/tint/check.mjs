@@ -5,15 +5,18 @@
 
 import { readFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const require = createRequire(join(process.argv[2], 'package.json'));
+const require = createRequire(resolve(process.argv[2], 'package.json'));
 const { create, globals } = await import(pathToFileURL(require.resolve('webgpu')));
 Object.assign(globalThis, globals);
 
-const adapter = await create(['backend=null']).requestAdapter();
+// An instance that is collected takes Dawn down with it, as an abort or a hang: it must outlive what was made from it.
+const gpu = create(['backend=null']);
+const adapter = await gpu.requestAdapter();
 const device = await adapter.requestDevice(); // default limits, no feature
+Object.assign(globalThis, { kept: [gpu, adapter, device] });
 
 const results = [];
 for (const { name, code, entries } of JSON.parse(readFileSync(0, 'utf8'))) {
