@@ -8,8 +8,9 @@ use std::cell::Cell;
 use common::*;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
+use taut::cpu::Run;
 use taut::fields::{Domain, Spec};
-use taut::program::Recorder;
+use taut::program::{Kernel, Recorder};
 use taut::stage::Stage;
 use taut::{
     Cloth, Error, FastProjection, FrameInput, GaussSeidel, Jacobi, Mass, Mesh, MeshDescriptor, Method, PinTarget,
@@ -379,6 +380,45 @@ fn a_stage_cannot_take_the_name_of_a_field() {
     let twice = with(vec![Box::new(Greedy("user_a")), Box::new(Greedy("user_a"))]);
     assert!(matches!(twice, Err(Error::Field { name, .. }) if name == "user_a"));
     with(vec![Box::new(Greedy("user_a")), Box::new(Greedy("user_b"))]).expect("two names are fine");
+}
+
+/// Two kernels may have one name: a stage of the user's, or of another cloth's on the same device.
+#[test]
+fn kernels_of_one_name_do_not_share_a_pipeline() {
+    const ONE: &str = "
+        @group(0) @binding(0) var<storage, read_write> forces: array<vec4<f32>>;
+        @compute @workgroup_size(GROUP) fn nudge(invocation: Invocation) {
+            let v = element(invocation);
+            if (running() && v < range.end) { forces[v].x += 1.0; }
+        }";
+    const TWO: &str = "
+        @group(0) @binding(0) var<storage, read_write> forces: array<vec4<f32>>;
+        @compute @workgroup_size(GROUP) fn nudge(invocation: Invocation) {
+            let v = element(invocation);
+            if (running() && v < range.end) { forces[v].x += 2.0; }
+        }";
+    fn by(run: &mut Run<'_>, force: f32) -> Result<()> {
+        let mut forces = run.write::<[f32; 4]>("forces")?;
+        run.range().for_each(|v| forces[v][0] += force);
+        Ok(())
+    }
+    static FIRST: Kernel = Kernel::new("nudge", ONE, |run| by(run, 1.0));
+    static SECOND: Kernel = Kernel::new("nudge", TWO, |run| by(run, 2.0));
+    #[derive(Debug)]
+    struct Nudge(&'static Kernel);
+    impl Stage for Nudge {
+        fn record(&self, recorder: &mut Recorder<'_>) {
+            recorder.dispatch(self.0, Domain::Vertices);
+        }
+    }
+    let Some(gpu) = gpu() else { return };
+    for kernel in [&FIRST, &SECOND] {
+        let mut cloth = cpu(hang(), Settings { stages: vec![Box::new(Nudge(kernel))], ..Default::default() });
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
+        let agreement = taut::lockstep::compare(&gpu, cloth.program(), &mut fields, 20);
+        assert!(agreement.expect("both backends nudge alike").kernels.contains(&"nudge"));
+    }
 }
 
 // --- Values that blow up ---

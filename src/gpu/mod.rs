@@ -33,8 +33,11 @@ pub struct Gpu {
 struct Shared {
     /// Layout of bind group 1: the dispatch record, reached by a dynamic offset.
     range_layout: wgpu::BindGroupLayout,
-    pipelines: Mutex<BTreeMap<&'static str, Arc<Pipeline>>>,
+    /// By name and text: a user's kernel may have the name of another.
+    pipelines: Mutex<Pipelines>,
 }
+
+type Pipelines = BTreeMap<(&'static str, &'static str), Arc<Pipeline>>;
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -105,16 +108,17 @@ impl Gpu {
 
     /// The pipeline of a kernel, compiled at its first use.
     pub(crate) async fn pipeline(&self, kernel: &'static Kernel) -> Result<Arc<Pipeline>> {
-        let found = self.pipelines().get(kernel.name).cloned();
+        let key = (kernel.name, kernel.wgsl);
+        let found = self.pipelines().get(&key).cloned();
         if let Some(pipeline) = found {
             return Ok(pipeline);
         }
         let pipeline = Arc::new(self.compile(kernel).await?);
-        self.pipelines().insert(kernel.name, pipeline.clone());
+        self.pipelines().insert(key, pipeline.clone());
         Ok(pipeline)
     }
 
-    fn pipelines(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Arc<Pipeline>>> {
+    fn pipelines(&self) -> std::sync::MutexGuard<'_, Pipelines> {
         self.shared.pipelines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
