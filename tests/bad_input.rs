@@ -264,6 +264,20 @@ fn bad_commands_are_refused_and_change_nothing() {
 }
 
 #[test]
+fn reset_forgets_what_was_not_stepped_yet() {
+    let (mut calm, mut hasty) = (cpu(hang(), Settings::default()), cpu(hang(), Settings::default()));
+    hasty.step(&frame(FRAME)).expect("the step runs");
+    hasty.add_impulse(12, [0.0, 0.1, 0.0]).expect("the vertex is free");
+    hasty.teleport(Relocation { translation: [1.0; 3], ..Default::default() }).expect("it is valid");
+    hasty.reset().expect("the start is valid");
+    for cloth in [&mut calm, &mut hasty] {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+    }
+    let state = |cloth: &Cloth| (cloth.snapshot().expect("no device"), cloth.velocities().expect("no device"));
+    assert_eq!(state(&hasty), state(&calm), "at the start, at rest");
+}
+
+#[test]
 fn bad_frames_are_refused_and_change_nothing() {
     let mut cloth = moving();
     let (before, frames) = (everything(&cloth), cloth.frame());

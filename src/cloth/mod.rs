@@ -300,6 +300,10 @@ impl Cloth {
     /// Forgets the commands of the finished frame.
     fn end(&mut self) -> Result<()> {
         self.frame += 1;
+        self.forget_commands()
+    }
+
+    fn forget_commands(&mut self) -> Result<()> {
         let commands = self.fields.get_mut::<[f32; 4]>("commands")?;
         for vertex in self.commanded.drain(..) {
             commands[vertex as usize] = [0.0; 4];

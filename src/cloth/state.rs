@@ -24,8 +24,9 @@ impl Cloth {
         self.set_state(&shape.start, &vec![[0.0; 3]; shape.start.len()])
     }
 
-    /// Sets positions \[m\] and velocities \[m/s\] of all vertices; pinned ones too. On a GPU they take effect with the
-    /// next submission, before anything recorded but not yet submitted.
+    /// Sets positions \[m\] and velocities \[m/s\] of all vertices; pinned ones too. A teleport or an impulse that has not
+    /// been stepped yet is forgotten. On a GPU they take effect with the next submission, before anything recorded but
+    /// not yet submitted.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] or [`Error::NotFinite`].
@@ -33,6 +34,7 @@ impl Cloth {
         check_vectors("positions", positions, self.shape.sizes.vertices)?;
         check_vectors("velocities", velocities, self.shape.sizes.vertices)?;
         self.relocation = None;
+        self.forget_commands()?;
         write_state(&mut self.fields, &self.shape.mesh, positions, velocities)?;
         if let Engine::Gpu(runner) = &self.engine {
             for name in ["vertices", "velocities", "displacements", "starts", "normals"] {
