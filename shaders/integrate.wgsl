@@ -82,7 +82,7 @@ fn inspect(invocation: Invocation) {
     }
     let position = vertices[v].position + displacements[v].xyz;
     let velocity = (displacements[v].xyz - remainders[v].xyz) / clock.h;
-    if (!finite(position) || !finite(velocity)) {
+    if (!bounded(position) || !bounded(velocity)) {
         atomicOr(&found_faults[0], 1u);
     }
 }

@@ -68,10 +68,11 @@ fn in_band(length: f32, rest: f32) -> bool {
     return length > frame.stretch_min * rest && length < frame.stretch_max * rest;
 }
 
-// NaN and infinity by their bits: WGSL lets a compiler assume that no such value exists.
-fn finite(value: vec3<f32>) -> bool {
-    let bits = bitcast<vec3<u32>>(value) & vec3<u32>(0x7f800000u);
-    return all(bits != vec3<u32>(0x7f800000u));
+// NaN, infinity and what is on its way there (beyond about 1e18) by their bits: WGSL lets a compiler assume that NaN and
+// infinity do not exist. 0x5d800000 is 2⁶⁰.
+fn bounded(value: vec3<f32>) -> bool {
+    let magnitudes = bitcast<vec3<u32>>(value) & vec3<u32>(0x7fffffffu);
+    return all(magnitudes < vec3<u32>(0x5d800000u));
 }
 
 var<workgroup> lanes: array<vec2<f32>, GROUP>;

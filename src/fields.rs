@@ -253,8 +253,11 @@ impl Fields {
     /// Zeroed fields: the table, then `extra` ones of a user's stage.
     ///
     /// # Errors
-    /// [`Error::Field`] if two fields have one name.
+    /// [`Error::Field`] if two fields have one name, or the name of an extra one does not start with `user_`.
     pub fn new(sizes: Sizes, extra: &[Spec]) -> Result<Self> {
+        if let Some(spec) = extra.iter().find(|spec| !spec.name.starts_with("user_")) {
+            return Err(Error::Field { name: spec.name.into(), problem: "does not start with `user_`".into() });
+        }
         let specs: Vec<Spec> = TABLE.iter().chain(extra).copied().collect();
         for (index, spec) in specs.iter().enumerate() {
             if specs.iter().take(index).any(|other| other.name == spec.name) {

@@ -4,6 +4,9 @@
 //! them. A name that is not in the table of fields, or an element of another size, is an error at construction and in
 //! a test that needs no GPU.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 
 use crate::error::{Error, Result};
@@ -162,12 +165,22 @@ impl Shader {
     }
 }
 
-/// A kernel's WGSL, parsed, and its interface.
+/// A kernel's WGSL, parsed, and its interface. A file is parsed once per process: it is a constant.
 ///
 /// # Errors
 /// [`Error::Shader`] with naga's message.
-pub fn interface(kernel: &Kernel) -> Result<(Shader, Interface)> {
-    let shader = Shader::parse(kernel.wgsl)?;
+pub fn interface(kernel: &Kernel) -> Result<(Arc<Shader>, Interface)> {
+    static PARSED: Mutex<BTreeMap<&str, Arc<Shader>>> = Mutex::new(BTreeMap::new());
+    let parsed = || PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = parsed().get(kernel.wgsl).cloned();
+    let shader = match found {
+        Some(shader) => shader,
+        None => {
+            let shader = Arc::new(Shader::parse(kernel.wgsl)?);
+            parsed().insert(kernel.wgsl, shader.clone());
+            shader
+        }
+    };
     let interface = shader.interface(kernel.name)?;
     Ok((shader, interface))
 }

@@ -651,3 +651,48 @@ fn nothing_panics_and_positions_stay_finite() {
     // Most random input is refused; enough must get through for this to mean anything.
     assert!(cloths.get() > cases / 2 && frames.get() > cases);
 }
+
+/// A stage that claims a field of the engine's.
+#[derive(Debug)]
+struct Claims;
+
+impl taut::stage::Stage for Claims {
+    fn record(&self, _: &mut taut::program::Recorder<'_>) {}
+
+    fn fields(&self) -> Vec<taut::fields::Spec> {
+        let vertices = taut::fields::Domain::Vertices;
+        vec![taut::fields::Spec::of::<f32>("temperatures", vertices, "a name without the prefix")]
+    }
+}
+
+#[test]
+fn edges_of_the_allowed() {
+    let mut cloth = cpu(scene::chain(4).unwrap(), Settings::default());
+    assert!(matches!(cloth.step(&frame(1e-10)), Err(Error::OutOfRange { field: "dt", .. })));
+    cloth.step(&frame(1e-9)).unwrap();
+    assert!(cloth.pin_forces().unwrap().iter().flatten().all(|force| force.is_finite()));
+    let method = Method::GaussSeidel(GaussSeidel { sweeps_per_check: 1001, ..Default::default() });
+    let outcome = Cloth::on_cpu(scene::chain(4).unwrap(), Settings { method, ..Default::default() });
+    assert!(matches!(outcome, Err(Error::OutOfRange { field: "sweeps_per_check", .. })));
+    let stages: Vec<Box<dyn taut::stage::Stage>> = vec![Box::new(Claims)];
+    let outcome = Cloth::on_cpu(scene::chain(4).unwrap(), Settings { stages, ..Default::default() });
+    assert!(matches!(outcome, Err(Error::Field { name, .. }) if name == "temperatures"));
+}
+
+#[test]
+fn what_flies_away_is_stopped_before_it_is_infinite() {
+    // One free vertex of 1 kg: nothing holds it.
+    let descriptor = MeshDescriptor {
+        positions: vec![[0.0; 3], [1.0, 0.0, 0.0]],
+        lines: vec![[0, 1]],
+        mass: Mass::PerVertex(vec![1.0; 2]),
+        ..Default::default()
+    };
+    let scene = Scene { name: "pair", mesh: Mesh::new(descriptor).unwrap(), start: vec![[0.0; 3], [1.0, 0.0, 0.0]] };
+    let mut cloth = cpu(scene, Settings::default());
+    cloth.add_impulse(0, [3e38, 0.0, 0.0]).unwrap();
+    cloth.step(&frame(1.0)).unwrap();
+    let snapshot = cloth.snapshot().unwrap();
+    assert!(snapshot.report.rejected);
+    assert_eq!(snapshot.positions, [[0.0; 3], [1.0, 0.0, 0.0]]);
+}

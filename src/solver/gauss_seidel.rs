@@ -61,7 +61,12 @@ impl Solver for GaussSeidel {
 
     fn validate(&self) -> Result<()> {
         within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        within("sweeps_per_check", self.sweeps_per_check.into(), self.sweeps_per_check > 0, "at least 1")
+        within(
+            "sweeps_per_check",
+            self.sweeps_per_check.into(),
+            (1..=1000).contains(&self.sweeps_per_check),
+            "in 1 … 1000",
+        )
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {

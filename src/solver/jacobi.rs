@@ -56,7 +56,12 @@ impl Solver for Jacobi {
 
     fn validate(&self) -> Result<()> {
         within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        within("sweeps_per_check", self.sweeps_per_check.into(), self.sweeps_per_check > 0, "at least 1")?;
+        within(
+            "sweeps_per_check",
+            self.sweeps_per_check.into(),
+            (1..=1000).contains(&self.sweeps_per_check),
+            "in 1 … 1000",
+        )?;
         let relaxation = self.relaxation;
         within("relaxation", relaxation.into(), relaxation > 0.0 && relaxation <= 1.0, "in (0, 1]")?;
         within("blend", self.blend.into(), self.blend >= 0.0 && self.blend.is_finite(), "finite and at least 0")
