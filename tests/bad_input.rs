@@ -656,12 +656,12 @@ fn nothing_panics_and_positions_stay_finite() {
 #[derive(Debug)]
 struct Claims;
 
-impl taut::stage::Stage for Claims {
-    fn record(&self, _: &mut taut::program::Recorder<'_>) {}
+impl Stage for Claims {
+    fn record(&self, _: &mut Recorder<'_>) {}
 
-    fn fields(&self) -> Vec<taut::fields::Spec> {
-        let vertices = taut::fields::Domain::Vertices;
-        vec![taut::fields::Spec::of::<f32>("temperatures", vertices, "a name without the prefix")]
+    fn fields(&self) -> Vec<Spec> {
+        let vertices = Domain::Vertices;
+        vec![Spec::of::<f32>("temperatures", vertices, "a name without the prefix")]
     }
 }
 
@@ -674,7 +674,7 @@ fn edges_of_the_allowed() {
     let method = Method::GaussSeidel(GaussSeidel { sweeps_per_check: 1001, ..Default::default() });
     let outcome = Cloth::on_cpu(scene::chain(4).unwrap(), Settings { method, ..Default::default() });
     assert!(matches!(outcome, Err(Error::OutOfRange { field: "sweeps_per_check", .. })));
-    let stages: Vec<Box<dyn taut::stage::Stage>> = vec![Box::new(Claims)];
+    let stages: Vec<Box<dyn Stage>> = vec![Box::new(Claims)];
     let outcome = Cloth::on_cpu(scene::chain(4).unwrap(), Settings { stages, ..Default::default() });
     assert!(matches!(outcome, Err(Error::Field { name, .. }) if name == "temperatures"));
 }
