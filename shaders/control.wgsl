@@ -44,7 +44,9 @@ fn decide_strain() {
     }
     meters[0].strain = sums[STRAIN].x;
     meters[0].iterations += range.arguments.x;
-    if (range.arguments.y != 0u && decisions[range.arguments.y] != 0u) {
+    // Still on, and not because its last allowed iteration was the one that succeeded.
+    let unsolved = sums[RESIDUAL].y > sums[PREVIOUS].z;
+    if (range.arguments.y != 0u && decisions[range.arguments.y] != 0u && unsolved) {
         meters[0].exhausted += 1u;
     }
     if (sums[STRAIN].x <= frame.strain_limit) {

@@ -91,7 +91,7 @@ fn apply_operator(invocation: Invocation) {
     }
 }
 
-// u −= W Jᵀ μ, no vertex further than a part of its shortest edge; pins bear Jᵀ μ/h² (F6).
+// u −= W Jᵀ μ, no vertex further than a part of its shortest edge; pins bear Jᵀ μ/h².
 @compute @workgroup_size(GROUP)
 fn apply_multipliers(invocation: Invocation) {
     let v = element(invocation);

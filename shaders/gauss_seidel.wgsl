@@ -1,4 +1,4 @@
-// Edge projection of one color (F7): edges of a color share no vertex, so each invocation owns both its ends.
+// Edge projection of one color: edges of a color share no vertex, so each invocation owns both its ends.
 
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> colored_edges: array<u32>;
@@ -26,7 +26,7 @@ fn project_edge(invocation: Invocation) {
     let pull = ((extent - wanted) / (w * extent)) * d;
     displacements[edge.tail] += vec4<f32>(apply_inverse_mass(a.inverse_mass, pull), 0.0);
     displacements[edge.head] -= vec4<f32>(apply_inverse_mass(b.inverse_mass, pull), 0.0);
-    let force = vec4<f32>(pull / (clock.h * frame.dt), 0.0); // mean over the frame (F6)
+    let force = vec4<f32>(pull / (clock.h * frame.dt), 0.0); // mean over the frame
     if (a.inverse_mass == 0.0) {
         reactions[edge.tail] += force;
     }

@@ -1,4 +1,4 @@
-// Time stepping around the projection: predict (F3), then velocity and commit (Algorithm 1, last lines).
+// Time stepping around the projection: predict, then velocity and commit (Algorithm 1, last lines).
 //
 // The iterate of a substep is the displacement u = x_j − x, not the position: near rest u is 10⁻⁵ m and smaller,
 // and keeps 24 bits of its own where a position of 1 m has rounding steps of 6·10⁻⁸ m. The velocity u/h then has no

@@ -1,4 +1,4 @@
-// Jacobi edge projection (F8): every edge proposes a pull, every vertex takes a blend of the proposals.
+// Jacobi edge projection: every edge proposes a pull, every vertex takes a blend of the proposals.
 // frame.live: x = ω, y = α.
 
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
@@ -44,7 +44,7 @@ fn gather_corrections(invocation: Invocation) {
         let entry = edge_incidence[k];
         let edge = edges[entry / 2u];
         let at_head = (entry & 1u) == 1u;
-        // A pin bears what its neighbor took of the proposal (F6).
+        // A pin bears what its neighbor took of the proposal.
         let taker = select(v, select(edge.head, edge.tail, at_head), inverse_mass == 0.0);
         pull += (blend(taker) * select(1.0, -1.0, at_head)) * corrections[entry / 2u].xyz;
     }

@@ -1,4 +1,4 @@
-// Explicit spring forces (K2): f = k (|d| − l) d/|d| on the tail, gathered per vertex.
+// Explicit spring forces: f = k (|d| − l) d/|d| on the tail, gathered per vertex.
 
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read> springs: array<Link>;

@@ -119,6 +119,17 @@ impl Coloring {
         Self { colored_edges, ranges }
     }
 
+    /// The same colors for edges that have other numbers: edge `e` becomes `number[e]`.
+    pub(crate) fn renumbered(mut self, number: &[u32]) -> Self {
+        for edge in &mut self.colored_edges {
+            *edge = number[*edge as usize];
+        }
+        for range in &self.ranges {
+            self.colored_edges[range.start as usize..range.end as usize].sort_unstable();
+        }
+        self
+    }
+
     /// How many colors there are.
     pub fn color_count(&self) -> usize {
         self.ranges.len()

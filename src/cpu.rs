@@ -77,7 +77,11 @@ impl<'a> Run<'a> {
     pub fn write<T: Element>(&mut self, name: &str) -> Result<Write<'a, T>> {
         let slot = self.slot(name)?;
         match std::mem::replace(&mut slot.words, Words::Taken) {
-            Words::Write { first, words } => Ok(Write { first, elements: view_mut(slot.spec, words)? }),
+            Words::Write { first, words } => {
+                // `first` counts the field's elements; a flat view counts its words.
+                let first = first * slot.spec.stride / size_of::<T>();
+                Ok(Write { first, elements: view_mut(slot.spec, words)? })
+            }
             _ => Err(Error::Field {
                 name: name.into(),
                 problem: "is not written by this kernel's WGSL, or was taken before".into(),
@@ -131,8 +135,7 @@ pub fn group_sum(lanes: &[[f32; 2]; GROUP]) -> [f32; 2] {
 /// A use of a kernel with its fields found.
 #[derive(Debug)]
 struct Use {
-    kernel: usize,
-    renames: usize,
+    key: Key,
     interface: Interface,
     /// (field number, index of the binding), by ascending field number.
     slots: Vec<(usize, usize)>,
@@ -164,15 +167,14 @@ impl Runner {
                 numbers.iter().zip(&interface.bindings).any(|(number, binding)| *number == guards && binding.writes);
             let mut slots: Vec<(usize, usize)> = numbers.into_iter().zip(0..).collect();
             slots.sort_unstable();
-            let (kernel, renames) = key(dispatch);
-            runner.uses.push(Use { kernel, renames, interface, slots, sets_guards });
+            runner.uses.push(Use { key: key(dispatch), interface, slots, sets_guards });
         }
         Ok(runner)
     }
 
     fn find(&self, dispatch: &Dispatch) -> Option<&Use> {
-        let (kernel, renames) = key(dispatch);
-        self.uses.iter().find(|found| found.kernel == kernel && found.renames == renames)
+        let key = key(dispatch);
+        self.uses.iter().find(|found| found.key == key)
     }
 
     /// Interface of a kernel of the program.
@@ -242,10 +244,13 @@ impl Runner {
 }
 
 /// Identity of a use: the kernel and the list of renames, both static.
-pub(crate) fn key(dispatch: &Dispatch) -> (usize, usize) {
+pub(crate) type Key = (usize, usize, usize);
+
+/// Identity of the use that a dispatch makes of its kernel.
+pub(crate) fn key(dispatch: &Dispatch) -> Key {
     let kernel: *const crate::program::Kernel = dispatch.kernel;
     let renames = if dispatch.renames.is_empty() { 0 } else { dispatch.renames.as_ptr() as usize };
-    (kernel as usize, renames)
+    (kernel as usize, renames, dispatch.renames.len())
 }
 
 /// Calls the body, split over threads where every invocation owns what it writes. The parts are whole workgroups, so

@@ -5,7 +5,7 @@
 //! to 16 bytes anyway).
 
 use crate::error::{Error, Result};
-use crate::params::{Clock, Element, Frame, GROUP, GUARDS, Link, Meters, Vertex, sums};
+use crate::params::{Clock, Element, Frame, GROUP, GUARDS, Link, Meters, Vertex, YarnSpan, sums};
 
 /// What the elements of a field correspond to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +13,12 @@ use crate::params::{Clock, Element, Frame, GROUP, GUARDS, Link, Meters, Vertex, 
 pub enum Domain {
     /// One element per vertex.
     Vertices,
-    /// One element per inextensible edge, in canonical order.
+    /// One element per inextensible edge, in yarn order.
     Edges,
     /// One element per spring.
     Springs,
+    /// One element per yarn, family by family.
+    Yarns,
     /// One element per workgroup of the largest of the above.
     Groups,
     /// Words of the vertex → edge incidence.
@@ -40,6 +42,8 @@ pub struct Sizes {
     pub edges: usize,
     /// Springs.
     pub springs: usize,
+    /// Yarns.
+    pub yarns: usize,
     /// Words of the vertex → edge incidence.
     pub edge_incidence: usize,
     /// Words of the vertex → spring incidence.
@@ -57,6 +61,7 @@ impl Sizes {
             Domain::Vertices => self.vertices,
             Domain::Edges => self.edges,
             Domain::Springs => self.springs,
+            Domain::Yarns => self.yarns,
             Domain::Groups => self.vertices.max(self.edges).max(self.springs).div_ceil(GROUP),
             Domain::EdgeIncidence => self.edge_incidence,
             Domain::SpringIncidence => self.spring_incidence,
@@ -152,6 +157,7 @@ pub const TABLE: &[Spec] = &[
     // Mesh.
     Spec::of::<Link>("edges", Domain::Edges, "inextensible edges").exact(),
     Spec::of::<Link>("springs", Domain::Springs, "shear springs").exact(),
+    Spec::of::<YarnSpan>("yarns", Domain::Yarns, "ranges of edges, each a yarn").exact(),
     Spec::of::<u32>("edge_incidence", Domain::EdgeIncidence, "CSR, entry = edge << 1 | is_head").exact(),
     Spec::of::<u32>("spring_incidence", Domain::SpringIncidence, "CSR, entry = spring << 1 | is_head").exact(),
     Spec::of::<u32>("colored_edges", Domain::Edges, "edge indices, each color a contiguous range").exact(),
@@ -179,14 +185,18 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<f32>("searches", Domain::Edges, "p: search direction [kg·m]").floor(|f| rest(f) * mass(f)),
     Spec::of::<f32>("products", Domain::Edges, "q = A p [m]").floor(|f| 8.0 * f.largest("searches") / lightest(f)),
     Spec::of::<f32>("preconditioned", Domain::Edges, "z = P r [kg·m]").floor(|f| rest(f) * mass(f)),
+    // Yarn sweeps.
+    Spec::of::<[f32; 4]>("eliminations", Domain::Edges, "1/pivot [kg], y [m], g [1/kg] and solution [kg·m] of an edge")
+        .floor(|f| rest(f).max(rest(f) * mass(f))),
     // Reductions, control and reports.
     Spec::of::<[f32; 2]>("partials", Domain::Groups, "one leaf of a reduction per workgroup").floor(terms),
     Spec::of::<[f32; 2]>("strain_partials", Domain::Groups, "x: largest strain of a workgroup's edges").floor(|_| 1.0),
     Spec::of::<[f32; 4]>("sums", Domain::Fixed(sums::COUNT), "results of reductions").floor(terms),
     Spec::of::<u32>("guards", Domain::Fixed(GUARDS), "1 while the loop that owns the word runs").exact(),
     Spec::of::<Frame>("frame", Domain::Fixed(1), "what the caller said about this frame").exact(),
-    Spec::of::<Clock>("clock", Domain::Fixed(1), "time inside the frame").exact(),
-    Spec::of::<Meters>("meters", Domain::Fixed(1), "what was reached").exact(),
+    // Integers among floats: each lane is its own scale, so an integer must be equal and h may round.
+    Spec::of::<Clock>("clock", Domain::Fixed(1), "time inside the frame"),
+    Spec::of::<Meters>("meters", Domain::Fixed(1), "what was reached"),
     Spec::of::<u32>("faults", Domain::Fixed(4), "word 0: 1 if a value was not finite").exact(),
 ];
 

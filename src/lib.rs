@@ -77,6 +77,7 @@ pub mod solver;
 pub mod stage;
 pub mod substeps;
 pub mod topology;
+pub mod yarns;
 
 pub use cloth::{Cloth, FrameInput, Live, PinTarget, Relocation, vertex_attribute, vertex_layout};
 pub use error::{Error, Result};
@@ -85,7 +86,7 @@ pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor};
 pub use report::{Report, Snapshot, Strain};
 pub use scene::Scene;
 pub use settings::Settings;
-pub use solver::{FastProjection, GaussSeidel, Jacobi, Method};
+pub use solver::{FastProjection, GaussSeidel, Jacobi, Method, YarnSweep};
 pub use substeps::Substeps;
 pub use topology::Topology;
 pub use wgpu;

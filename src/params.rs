@@ -83,6 +83,18 @@ pub struct Vertex {
 }
 element!(Vertex { 0: position, 1: inverse_mass });
 
+impl Vertex {
+    /// Position \[m\].
+    pub fn position(&self) -> [f32; 3] {
+        self.position.to_array()
+    }
+
+    /// Inverse mass \[1/kg\]; 0 for a pinned vertex.
+    pub fn inverse_mass(&self) -> f32 {
+        self.inverse_mass
+    }
+}
+
 /// An edge or a spring between two vertices.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
@@ -97,6 +109,20 @@ pub struct Link {
     pub stiffness: f32,
 }
 element!(Link { 0: tail, 1: head, 2: rest, 3: stiffness });
+
+/// A yarn: a range of edges, the head of each the tail of the next.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable, ShaderType)]
+pub struct YarnSpan {
+    /// First edge.
+    pub first: u32,
+    /// Number of edges.
+    pub count: u32,
+    /// 1 if the last edge ends where the first starts.
+    pub closed: u32,
+    pub(crate) padding: u32,
+}
+element!(YarnSpan { 0: first, 1: count, 2: closed, 3: padding });
 
 /// What one dispatch works on; the `range` uniform of the prelude.
 #[repr(C)]
@@ -144,6 +170,23 @@ pub struct Frame {
     pub(crate) commanded: u32,
     pub(crate) padding: UVec2,
 }
+impl Frame {
+    /// Acceleration of gravity \[m/s²\].
+    pub fn gravity(&self) -> [f32; 3] {
+        self.gravity.to_array()
+    }
+
+    /// Length of the frame \[s\].
+    pub fn dt(&self) -> f32 {
+        self.dt
+    }
+
+    /// Values of the solver that may be slid live.
+    pub fn live(&self) -> [f32; 4] {
+        self.live.to_array()
+    }
+}
+
 element!(Frame {
     0: gravity,
     1: dt,
@@ -172,6 +215,23 @@ pub struct Clock {
     pub(crate) substeps: u32,
     pub(crate) padding: u32,
 }
+impl Clock {
+    /// Length of a substep \[s\].
+    pub fn h(&self) -> f32 {
+        self.h
+    }
+
+    /// Number of the current substep, counted from 1.
+    pub fn substep(&self) -> u32 {
+        self.substep
+    }
+
+    /// Substeps of this frame.
+    pub fn substeps(&self) -> u32 {
+        self.substeps
+    }
+}
+
 element!(Clock { 0: h, 1: substep, 2: substeps, 3: padding });
 
 /// What the device measured in a frame.

@@ -16,6 +16,7 @@ use crate::cpu::Run;
 use crate::error::{Error, Result};
 use crate::fields::{Domain, Sizes};
 use crate::params::GUARDS;
+use crate::yarns::Yarns;
 
 /// The Rust twin of a WGSL entry point.
 pub type Body = fn(&mut Run<'_>) -> Result<()>;
@@ -30,6 +31,8 @@ pub enum Shape {
     Reduction,
     /// One invocation per element, which writes elements of others; disjoint by construction.
     Scatter,
+    /// A workgroup's invocations work together on elements that no other workgroup touches.
+    Lines,
     /// One workgroup over the whole range.
     Group,
 }
@@ -46,18 +49,28 @@ pub struct Kernel {
     pub shape: Shape,
     /// WGSL names that stand for a field of another name.
     pub aliases: &'static [(&'static str, &'static str)],
+    /// How much it amplifies the rounding of what it reads: 1, or the condition of a system that it solves. Lock-step
+    /// widens its bound by it.
+    pub amplification: f32,
 }
 
 impl Kernel {
     /// A kernel whose invocations write their own element only.
     pub const fn new(name: &'static str, wgsl: &'static str, body: Body) -> Self {
-        Self { name, wgsl, body, shape: Shape::Element, aliases: &[] }
+        Self { name, wgsl, body, shape: Shape::Element, aliases: &[], amplification: 1.0 }
     }
 
     /// With another shape.
     #[must_use]
     pub const fn shape(mut self, shape: Shape) -> Self {
         self.shape = shape;
+        self
+    }
+
+    /// With another amplification of rounding.
+    #[must_use]
+    pub const fn amplification(mut self, amplification: f32) -> Self {
+        self.amplification = amplification;
         self
     }
 
@@ -149,10 +162,20 @@ impl Program {
     /// if one iteration of everything does not fit.
     pub fn fit(&mut self, budget: u64) -> u64 {
         let depth = depth(&self.items);
+        let wanted = self.items.clone();
         let outer_first = (0..depth).map(|level| (level, KEEP));
         let inner_first = (0..depth).rev().map(|level| (level, 1));
         for (level, least) in outer_first.chain(inner_first) {
             while self.dispatch_count() > budget && halve(&mut self.items, level, least) {}
+        }
+        // Halving leaves up to half of the budget unused: give it back, inner loops first.
+        for level in (0..depth).rev() {
+            while grow(&mut self.items, &wanted, level) {
+                if self.dispatch_count() > budget {
+                    shrink(&mut self.items, &wanted, level);
+                    break;
+                }
+            }
         }
         self.dispatch_count()
     }
@@ -200,11 +223,39 @@ fn halve(items: &mut [Item], level: usize, least: u32) -> bool {
     any
 }
 
+/// One more iteration for the negotiable loops of one level that have less than they wanted; reports whether any had.
+fn grow(items: &mut [Item], wanted: &[Item], level: usize) -> bool {
+    change(items, wanted, level, &|bound, most| if bound < most { bound + 1 } else { bound })
+}
+
+/// Takes back what [`grow`] gave.
+fn shrink(items: &mut [Item], wanted: &[Item], level: usize) {
+    change(items, wanted, level, &|bound, _| (bound - 1).max(1));
+}
+
+/// Changes the bounds of one level, given the bound and the one that was wanted; reports whether any changed.
+fn change(items: &mut [Item], wanted: &[Item], level: usize, bound: &dyn Fn(u32, u32) -> u32) -> bool {
+    let mut any = false;
+    for (item, wanted) in items.iter_mut().zip(wanted) {
+        let (Item::Repeat(repeat), Item::Repeat(wanted)) = (item, wanted) else { continue };
+        if level > 0 {
+            any |= change(&mut repeat.body, &wanted.body, level - 1, bound);
+        } else if repeat.negotiable {
+            let next = bound(repeat.at_most, wanted.at_most);
+            any |= next != repeat.at_most;
+            repeat.at_most = next;
+        }
+    }
+    any
+}
+
 /// Writes a [`Program`].
 #[derive(Debug)]
 pub struct Recorder<'a> {
     sizes: &'a Sizes,
     colors: &'a [ops::Range<u32>],
+    families: &'a [ops::Range<u32>],
+    longest_yarn: u32,
     frame: u64,
     items: Vec<Item>,
     guard: u32,
@@ -214,7 +265,15 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// An empty recording for a mesh of these sizes and edge colors, for frame number `frame`.
     pub fn new(sizes: &'a Sizes, colors: &'a [ops::Range<u32>], frame: u64) -> Self {
-        Self { sizes, colors, frame, items: Vec::new(), guard: 0, guard_count: 1 }
+        Self { sizes, colors, families: &[], longest_yarn: 0, frame, items: Vec::new(), guard: 0, guard_count: 1 }
+    }
+
+    /// For a mesh with these families of yarns.
+    #[must_use]
+    pub fn with_yarns(mut self, yarns: &'a Yarns) -> Self {
+        self.families = &yarns.families;
+        self.longest_yarn = yarns.longest();
+        self
     }
 
     /// Number of elements of every domain.
@@ -225,6 +284,16 @@ impl<'a> Recorder<'a> {
     /// Ranges of `colored_edges`, one per color.
     pub fn colors(&self) -> &'a [ops::Range<u32>] {
         self.colors
+    }
+
+    /// Ranges of yarns, one per family.
+    pub fn families(&self) -> &'a [ops::Range<u32>] {
+        self.families
+    }
+
+    /// Edges of the longest yarn.
+    pub fn longest_yarn(&self) -> u32 {
+        self.longest_yarn
     }
 
     /// Number of the frame that is recorded, for orders that vary with it.
@@ -258,10 +327,9 @@ impl<'a> Recorder<'a> {
         domain: Domain,
         renames: &'static [(&'static str, &'static str)],
     ) {
+        let before = self.items.len();
         self.dispatch(kernel, domain);
-        if let Some(Item::Dispatch(dispatch)) = self.items.last_mut()
-            && std::ptr::eq(dispatch.kernel, kernel)
-        {
+        if let Some(Item::Dispatch(dispatch)) = self.items.get_mut(before) {
             dispatch.renames = renames;
         }
     }
@@ -278,6 +346,9 @@ impl<'a> Recorder<'a> {
     }
 
     fn repeat_with(&mut self, at_most: u32, negotiable: bool, body: impl FnOnce(&mut Self)) -> u32 {
+        if at_most == 0 {
+            return self.guard;
+        }
         let guard = self.guard_count;
         self.guard_count += 1;
         self.dispatch_range(&crate::stage::control::OPEN_LOOP, 0..1, [guard, self.guard, 0, 0]);

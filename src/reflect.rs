@@ -11,7 +11,8 @@ use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validato
 
 use crate::error::{Error, Result};
 use crate::fields::{Spec, fits};
-use crate::program::{Dispatch, Kernel};
+use crate::params::GROUP;
+use crate::program::{Dispatch, Kernel, Shape};
 
 /// Text that is appended to every kernel file.
 pub const PRELUDE: &str = include_str!("../shaders/prelude.wgsl");
@@ -190,6 +191,11 @@ pub fn interface(kernel: &Kernel) -> Result<(Arc<Shader>, Interface)> {
 /// # Errors
 /// [`Error::Field`] if a name is not in the table, an element does not fit, or two names stand for one field.
 pub fn resolve(dispatch: &Dispatch, interface: &Interface, specs: &[Spec]) -> Result<Vec<usize>> {
+    let size = interface.workgroup_size as usize;
+    if size != GROUP && !(size == 1 && dispatch.kernel.shape == Shape::Group) {
+        let message = format!("kernel `{}` has workgroups of {size}, not of {GROUP}", dispatch.kernel.name);
+        return Err(Error::Shader { message });
+    }
     let mut numbers: Vec<usize> = Vec::with_capacity(interface.bindings.len());
     for binding in &interface.bindings {
         let name = dispatch.field(&binding.name);

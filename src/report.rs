@@ -3,6 +3,7 @@
 
 use crate::mesh::Mesh;
 use crate::params::{Meters, Vertex};
+use crate::settings::{least_limit, resolution};
 use crate::topology::Topology;
 
 /// Strain of all edges, recomputed in f64 from f32 positions and the stored f32 rest lengths.
@@ -15,6 +16,8 @@ pub struct Strain {
     pub p99: f64,
     /// Edges with both ends pinned whose strain is over the limit: no solver can help them.
     pub infeasible: usize,
+    /// The smallest limit that f32 positions so far out can hold; see [`crate::Error::StrainLimit`].
+    pub floor: f64,
     /// Largest strain of each connected piece, in the order of their smallest vertices.
     pub per_component: Vec<f64>,
 }
@@ -36,7 +39,7 @@ impl Strain {
             let squared: f64 = a.iter().zip(b).map(|(a, b)| (f64::from(*b) - f64::from(*a)).powi(2)).sum();
             let stretch = squared.sqrt() / f64::from(edge.rest);
             // NaN must not look like a small strain.
-            let strain = (stretch - stretch.clamp(low, high)).abs();
+            let strain = (stretch - stretch.max(low).min(high)).abs();
             let strain = if strain.is_nan() { f64::INFINITY } else { strain };
             if pinned[tail] && pinned[head] {
                 infeasible += usize::from(strain > f64::from(limit));
@@ -47,7 +50,8 @@ impl Strain {
             *most = most.max(strain);
         }
         let max = strains.iter().fold(0.0f64, |most, strain| most.max(*strain));
-        Self { max, p99: percentile(&mut strains, 0.99), infeasible, per_component }
+        let floor = least_limit(resolution(mesh, positions)).into();
+        Self { max, p99: percentile(&mut strains, 0.99), infeasible, floor, per_component }
     }
 }
 

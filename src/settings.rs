@@ -1,14 +1,16 @@
 //! How a cloth is simulated: plain values in SI units.
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::solver::{Method, within};
 use crate::stage::Stage;
 use crate::substeps::Substeps;
 
-/// How a cloth is simulated. Changing `method`, `stages` or a count records the step anew; everything else may be
-/// slid from frame to frame at no cost.
-#[derive(Debug)]
+/// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and tuned
+/// ([`crate::Cloth::tune`]); everything else may be slid from frame to frame ([`crate::Cloth::change`]).
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %).
     pub strain_limit: f32,
@@ -25,11 +27,12 @@ pub struct Settings {
     /// The solver.
     pub method: Method,
     /// Stages of the user's own, run before the prediction.
-    pub stages: Vec<Box<dyn Stage>>,
+    pub stages: Vec<Arc<dyn Stage>>,
     /// Dispatches in one submission at most, where this crate submits: long submissions block a desktop, and some
     /// systems kill them.
     pub dispatches_per_submission: u32,
-    /// Dispatches that [`crate::Cloth::encode_step`] may record at most.
+    /// Dispatches that [`crate::Cloth::encode_step`] may record at most. The default lets fast projection hold 1 % up to
+    /// about 32 × 32 vertices hung by two corners; the report tells where a budget did not suffice.
     pub dispatch_budget: u64,
 }
 
@@ -60,13 +63,15 @@ impl Settings {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] naming the setting, [`Error::StrainLimit`] if f32 positions cannot hold the limit.
-    pub fn validate(&self, mesh: &Mesh, start: &[[f32; 3]]) -> Result<()> {
+    pub fn validate(&self, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
+        self.validate_at(resolution(mesh, positions))
+    }
+
+    /// [`Settings::validate`] where the resolution of the positions is known.
+    pub(crate) fn validate_at(&self, resolution: f32) -> Result<()> {
         let finite = |value: f32| value.is_finite();
         within("strain_limit", self.strain_limit.into(), finite(self.strain_limit), "a number")?;
-        let least = least_limit(mesh, start);
-        if self.strain_limit < least {
-            return Err(Error::StrainLimit { limit: self.strain_limit, least });
-        }
+        self.check_limit(resolution)?;
         let (low, high) = (self.stretch_min, self.stretch_max);
         within("stretch_min", low.into(), (0.0..=1.0).contains(&low), "in [0, 1]")?;
         within("stretch_max", high.into(), (1.0..=1e6).contains(&high), "in [1, 1e6]")?;
@@ -83,21 +88,27 @@ impl Settings {
         self.method.solver().validate()
     }
 
+    /// Refuses a limit that positions of this resolution cannot hold.
+    pub(crate) fn check_limit(&self, resolution: f32) -> Result<()> {
+        let least = least_limit(resolution);
+        if self.strain_limit < least { Err(Error::StrainLimit { limit: self.strain_limit, least }) } else { Ok(()) }
+    }
+
     /// The strain at which the device stops: under the limit by what rounding to f32 positions may add.
-    pub(crate) fn device_limit(&self, mesh: &Mesh, start: &[[f32; 3]]) -> f32 {
-        let margin = STRAIN_MARGIN + 2.0 * resolution(mesh, start);
+    pub(crate) fn device_limit(&self, resolution: f32) -> f32 {
+        let margin = STRAIN_MARGIN + 2.0 * resolution;
         self.strain_limit - margin.min(0.5 * self.strain_limit)
     }
 }
 
 /// Rounding step of the largest coordinate over the shortest edge.
-fn resolution(mesh: &Mesh, start: &[[f32; 3]]) -> f32 {
-    let largest = start.iter().flatten().fold(0.0f32, |most, x| most.max(x.abs()));
+pub(crate) fn resolution(mesh: &Mesh, positions: &[[f32; 3]]) -> f32 {
+    let largest = positions.iter().flatten().fold(0.0f32, |most, x| most.max(x.abs()));
     let shortest = mesh.edges().iter().fold(f32::INFINITY, |least, edge| least.min(edge.rest));
     (largest.next_up() - largest) / shortest
 }
 
 /// The smallest strain limit that positions of this size can hold.
-fn least_limit(mesh: &Mesh, start: &[[f32; 3]]) -> f32 {
-    LEAST_LIMIT.max(4.0 * resolution(mesh, start))
+pub(crate) fn least_limit(resolution: f32) -> f32 {
+    LEAST_LIMIT.max(4.0 * resolution)
 }

@@ -44,18 +44,40 @@ impl Substeps {
     /// # Errors
     /// [`Error::StepTooLarge`] if a fixed count does not keep the springs stable, [`Error::OutOfRange`] if the rule
     /// asks for more than a million.
-    pub fn count(self, mesh: &Mesh, gravity: [f32; 3], dt: f32) -> Result<u32> {
+    pub fn count(self, bounds: &StepBounds, gravity: [f32; 3], dt: f32) -> Result<u32> {
         let dt = f64::from(dt);
-        let shear = at_least(dt / shear_step(mesh));
+        let shear = at_least(dt / bounds.shear);
         let needed = match self {
             Self::Fixed(count) if shear <= f64::from(count) => return Ok(count),
             Self::Fixed(substeps) => {
                 return Err(Error::StepTooLarge { substeps, needed: shear.min(f64::from(u32::MAX)) as u32 });
             }
-            Self::Auto => shear.max(at_least(dt / load_step(mesh, gravity))),
+            Self::Auto => shear.max(at_least(dt / bounds.load(gravity))),
         };
         within("dt", dt, needed <= f64::from(MOST), "short enough for a million substeps")?;
         Ok(needed as u32)
+    }
+}
+
+/// What a mesh asks of the step, found once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepBounds {
+    /// Longest step that keeps the springs stable \[s\].
+    shear: f64,
+    /// Square of the longest step that keeps the load small under a gravity of 1 m/s² \[s²\].
+    load: f64,
+}
+
+impl StepBounds {
+    /// The bounds of a mesh.
+    pub fn new(mesh: &Mesh) -> Self {
+        Self { shear: shear_step(mesh), load: load_step(mesh) }
+    }
+
+    /// Longest step that keeps the load at rest small \[s\].
+    fn load(&self, gravity: [f32; 3]) -> f64 {
+        let gravity = gravity.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        if gravity == 0.0 { f64::INFINITY } else { (self.load / gravity).sqrt() }
     }
 }
 
@@ -77,8 +99,8 @@ fn shear_step(mesh: &Mesh) -> f64 {
     (SHEAR / stiffest).sqrt()
 }
 
-/// Longest step that keeps the load at rest small \[s\].
-fn load_step(mesh: &Mesh, gravity: [f32; 3]) -> f64 {
+/// LOAD · m̄ l / (T per unit of gravity) \[s²\]; infinite where nothing hangs from a pin.
+fn load_step(mesh: &Mesh) -> f64 {
     let inverse_masses = mesh.inverse_masses();
     let free: Vec<f64> = inverse_masses.iter().filter(|w| **w > 0.0).map(|w| 1.0 / f64::from(*w)).collect();
     let total: f64 = free.iter().sum();
@@ -88,9 +110,8 @@ fn load_step(mesh: &Mesh, gravity: [f32; 3]) -> f64 {
         .filter(|edge| (inverse_masses[edge.tail as usize] > 0.0) != (inverse_masses[edge.head as usize] > 0.0))
         .map(|edge| f64::from(edge.rest))
         .collect();
-    let gravity = gravity.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
-    let tension = total * gravity / leaving.len() as f64;
+    let tension = total / leaving.len() as f64;
     let rest = leaving.iter().sum::<f64>() / leaving.len() as f64;
     let mean = total / free.len() as f64;
-    if leaving.is_empty() || tension == 0.0 { f64::INFINITY } else { (LOAD * mean * rest / tension).sqrt() }
+    if leaving.is_empty() || tension == 0.0 { f64::INFINITY } else { LOAD * mean * rest / tension }
 }

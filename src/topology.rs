@@ -3,15 +3,18 @@
 use crate::coloring::Coloring;
 use crate::mesh::Mesh;
 use crate::params::Link;
+use crate::yarns::Yarns;
 
 /// What the kernels need to know about a [`Mesh`] beyond its lists; a pure function of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// The edges at each vertex.
+    /// The yarns, and the edges in their order, which all kernels use.
+    pub yarns: Yarns,
+    /// The edges at each vertex, by their number in yarn order.
     pub edge_incidence: Incidence,
     /// The springs at each vertex.
     pub spring_incidence: Incidence,
-    /// The edges in colors.
+    /// The edges in colors, by their number in yarn order.
     pub coloring: Coloring,
     /// The piece each vertex belongs to. Pieces are connected by edges or springs and numbered by
     /// their smallest vertex.
@@ -33,10 +36,16 @@ impl Topology {
             pinned[pin as usize] = true;
         }
         let both_pinned = |link: &&Link| pinned[link.tail as usize] && pinned[link.head as usize];
+        let yarns = Yarns::new(mesh);
+        let mut number = vec![0; mesh.edge_count()];
+        for (index, canonical) in yarns.canonical.iter().enumerate() {
+            number[*canonical as usize] = index as u32;
+        }
         Self {
-            edge_incidence: Incidence::new(vertex_count, mesh.edges()),
+            edge_incidence: Incidence::new(vertex_count, &yarns.edges),
             spring_incidence: Incidence::new(vertex_count, mesh.springs()),
-            coloring: Coloring::new(vertex_count, mesh.edges()),
+            coloring: Coloring::new(vertex_count, mesh.edges()).renumbered(&number),
+            yarns,
             component_of,
             component_count,
             pinned_edge_count: mesh.edges().iter().filter(both_pinned).count(),

@@ -5,6 +5,8 @@ mod common;
 
 use std::cell::Cell;
 
+use std::sync::Arc;
+
 use common::*;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
@@ -388,12 +390,12 @@ fn a_stage_cannot_take_the_name_of_a_field() {
             vec![Spec::of::<f32>(self.0, Domain::Vertices, "a field of the test's")]
         }
     }
-    let with = |stages: Vec<Box<dyn Stage>>| Cloth::on_cpu(hang(), Settings { stages, ..Default::default() });
-    let taken = with(vec![Box::new(Greedy("velocities"))]);
+    let with = |stages: Vec<Arc<dyn Stage>>| Cloth::on_cpu(hang(), Settings { stages, ..Default::default() });
+    let taken = with(vec![Arc::new(Greedy("velocities"))]);
     assert!(matches!(taken, Err(Error::Field { name, .. }) if name == "velocities"));
-    let twice = with(vec![Box::new(Greedy("user_a")), Box::new(Greedy("user_a"))]);
+    let twice = with(vec![Arc::new(Greedy("user_a")), Arc::new(Greedy("user_a"))]);
     assert!(matches!(twice, Err(Error::Field { name, .. }) if name == "user_a"));
-    with(vec![Box::new(Greedy("user_a")), Box::new(Greedy("user_b"))]).expect("two names are fine");
+    with(vec![Arc::new(Greedy("user_a")), Arc::new(Greedy("user_b"))]).expect("two names are fine");
 }
 
 /// Two kernels may have one name: a stage of the user's, or of another cloth's on the same device.
@@ -427,7 +429,7 @@ fn kernels_of_one_name_do_not_share_a_pipeline() {
     }
     let Some(gpu) = gpu() else { return };
     for kernel in [&FIRST, &SECOND] {
-        let mut cloth = cpu(hang(), Settings { stages: vec![Box::new(Nudge(kernel))], ..Default::default() });
+        let mut cloth = cpu(hang(), Settings { stages: vec![Arc::new(Nudge(kernel))], ..Default::default() });
         cloth.step(&frame(FRAME)).expect("the step runs");
         let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
         let agreement = taut::lockstep::compare(&gpu, cloth.program(), &mut fields, 20);
@@ -580,7 +582,11 @@ fn act(cloth: &mut Cloth, action: &Action) -> Result<()> {
     match action {
         Action::Step(dt, target) => {
             // What is checked here is patience, not correctness.
-            let count = cloth.settings().substeps.count(cloth.mesh(), cloth.settings().gravity, *dt);
+            let count = cloth.settings().substeps.count(
+                &taut::substeps::StepBounds::new(cloth.mesh()),
+                cloth.settings().gravity,
+                *dt,
+            );
             if count.is_ok_and(|count| count > PATIENCE) {
                 return Ok(());
             }
@@ -674,7 +680,7 @@ fn edges_of_the_allowed() {
     let method = Method::GaussSeidel(GaussSeidel { sweeps_per_check: 1001, ..Default::default() });
     let outcome = Cloth::on_cpu(scene::chain(4).unwrap(), Settings { method, ..Default::default() });
     assert!(matches!(outcome, Err(Error::OutOfRange { field: "sweeps_per_check", .. })));
-    let stages: Vec<Box<dyn Stage>> = vec![Box::new(Claims)];
+    let stages: Vec<Arc<dyn Stage>> = vec![Arc::new(Claims)];
     let outcome = Cloth::on_cpu(scene::chain(4).unwrap(), Settings { stages, ..Default::default() });
     assert!(matches!(outcome, Err(Error::Field { name, .. }) if name == "temperatures"));
 }

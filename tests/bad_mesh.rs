@@ -324,7 +324,7 @@ proptest! {
         }
         prop_assert!(mesh.springs().iter().all(|spring| spring.stiffness > 0.0));
         let topology = Topology::new(&mesh);
-        prop_assert_eq!(topology.coloring.check(count, mesh.edges()), Ok(()));
+        prop_assert_eq!(topology.coloring.check(count, &topology.yarns.edges), Ok(()));
         let largest = (0..count).map(|v| topology.edge_incidence.of(v).len()).max().unwrap_or(0);
         prop_assert!(topology.coloring.color_count() <= largest + 1);
         for link in mesh.edges().iter().chain(mesh.springs()) {
@@ -349,7 +349,7 @@ proptest! {
         });
         let mesh = mesh.expect("lines between distinct places are valid");
         let topology = Topology::new(&mesh);
-        prop_assert_eq!(topology.coloring.check(14, mesh.edges()), Ok(()));
+        prop_assert_eq!(topology.coloring.check(14, &topology.yarns.edges), Ok(()));
         let largest = (0..14).map(|v| topology.edge_incidence.of(v).len()).max().unwrap_or(0);
         prop_assert!(topology.coloring.color_count() <= largest + 1);
     }

@@ -182,7 +182,9 @@ fn defaults_are_the_documented_ones() {
     }
     // The substeps that the documented rule gives.
     let scene = taut::scene::hang(32).expect("the default scene");
-    let substeps = taut::Substeps::Auto.count(&scene.mesh, [0.0, -9.81, 0.0], 1.0 / 60.0).expect("a count");
+    let substeps = taut::Substeps::Auto
+        .count(&taut::substeps::StepBounds::new(&scene.mesh), [0.0, -9.81, 0.0], 1.0 / 60.0)
+        .expect("a count");
     assert_eq!(report["substeps"], substeps);
     // Standard output is for JSON alone; the table is on standard error.
     assert!(finished.stderr.iter().any(|line| line.contains("worst strain")), "{finished:?}");

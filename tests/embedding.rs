@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use taut::{
-    Cloth, Error, FrameInput, Gpu, PinTarget, Scene, Settings, Substeps, scene, vertex_attribute, vertex_layout, wgpu,
+    Cloth, Error, FrameInput, Gpu, PinTarget, Relocation, Scene, Settings, Substeps, scene, vertex_attribute,
+    vertex_layout, wgpu,
 };
 
 fn settings() -> Settings {
@@ -388,4 +389,141 @@ fn draw(gpu: &Gpu, cloth: &Cloth) -> Vec<[u8; 4]> {
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
     let bytes = readable.slice(..).get_mapped_range().unwrap().to_vec();
     bytes.chunks_exact(4).map(|pixel| [pixel[0], pixel[1], pixel[2], pixel[3]]).collect()
+}
+
+#[test]
+fn the_size_of_submissions_changes_no_bit() {
+    let Some(gpu) = gpu() else { return };
+    let run = |each: u32| {
+        let settings = Settings { dispatches_per_submission: each, ..settings() };
+        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), settings).unwrap();
+        for _ in 0..3 {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        state(&cloth)
+    };
+    let whole = run(2000);
+    assert_eq!(whole, run(7));
+    assert_eq!(whole, run(1));
+}
+
+#[test]
+fn the_state_can_be_set_on_both_sides_alike() {
+    for gpu in gpus() {
+        let mut cloths = [on(&gpu, scene::curtain(9).unwrap()), cpu(scene::curtain(9).unwrap(), settings())];
+        for cloth in &mut cloths {
+            for _ in 0..3 {
+                cloth.step(&frame(FRAME)).unwrap();
+            }
+            let (positions, velocities) = (cloth.snapshot().unwrap().positions, cloth.velocities().unwrap());
+            cloth.reset().unwrap();
+            let fresh = cloth.snapshot().unwrap();
+            assert_eq!(fresh.positions, scene::curtain(9).unwrap().start);
+            assert_eq!((fresh.report.rejected, fresh.report.iterations, fresh.report.dispatches), (false, 0, 0));
+            assert!(cloth.velocities().unwrap().iter().flatten().all(|v| *v == 0.0));
+            cloth.set_state(&positions, &velocities).unwrap();
+            cloth.teleport(Relocation { translation: [1.0, 0.5, 0.0], ..Default::default() }).unwrap();
+            cloth.change(|live| live.gravity = [0.0, -1.6, 0.0]).unwrap();
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        let [there, here] = cloths.map(|cloth| cloth.snapshot().unwrap().positions);
+        for (a, b) in there.iter().flatten().zip(here.iter().flatten()) {
+            assert!((a - b).abs() < 1e-5, "{} m apart on {}", (a - b).abs(), name(&gpu));
+        }
+    }
+}
+
+#[test]
+fn a_dropped_step_does_no_harm() {
+    use std::task::{Context, Waker};
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::hang(9).unwrap());
+    cloth.step(&frame(FRAME)).unwrap();
+    {
+        let input = frame(FRAME);
+        let mut step = std::pin::pin!(cloth.step_async(&input));
+        // It waits for its first look at a loop; nobody polls the device, and then nobody wants it any more.
+        let polled = step.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+    }
+    let before = state(&cloth);
+    cloth.step(&frame(FRAME)).unwrap();
+    let report = cloth.snapshot().unwrap().report;
+    assert_eq!((report.converged, report.substeps), (Some(true), 4));
+    assert_ne!(before, state(&cloth));
+}
+
+#[test]
+fn an_asynchronous_step_can_be_sent_to_another_thread() {
+    fn sendable<T: Send>(_: &T) {}
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::hang(9).unwrap());
+    let device = gpu.device().clone();
+    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let flag = done.clone();
+    // Somebody else polls, as the documentation asks.
+    let poller = std::thread::spawn(move || {
+        while !flag.load(std::sync::atomic::Ordering::Relaxed) {
+            device.poll(wgpu::PollType::Poll).unwrap();
+            std::thread::yield_now();
+        }
+    });
+    let input = frame(FRAME);
+    let step = cloth.step_async(&input);
+    sendable(&step);
+    pollster::block_on(step).unwrap();
+    let snapshot = pollster::block_on(cloth.snapshot_async()).unwrap();
+    assert_eq!(snapshot.report.converged, Some(true));
+    assert_eq!(pollster::block_on(cloth.velocities_async()).unwrap().len(), 81);
+    assert_eq!(pollster::block_on(cloth.pin_forces_async()).unwrap().len(), 2);
+    done.store(true, std::sync::atomic::Ordering::Relaxed);
+    poller.join().unwrap();
+}
+
+#[test]
+fn the_default_budget_holds_a_small_cloth() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(24).unwrap(), Settings::default()).unwrap();
+    // The moment when it is caught is the hardest: there by the CPU, then four frames as a renderer records them.
+    let mut twin = cpu(scene::hang(24).unwrap(), Settings::default());
+    for _ in 0..26 {
+        twin.step(&frame(FRAME)).unwrap();
+    }
+    cloth.set_state(&twin.snapshot().unwrap().positions, &twin.velocities().unwrap()).unwrap();
+    for _ in 0..4 {
+        let mut encoder = encoder(&gpu);
+        let dispatches = cloth.encode_step(&mut encoder, &frame(FRAME)).unwrap();
+        assert!((14_000..=16_000).contains(&dispatches), "the budget is used: {dispatches}");
+        submit(&gpu, encoder);
+        let report = cloth.snapshot().unwrap().report;
+        assert_eq!(report.converged, Some(true), "{report:?}");
+    }
+}
+
+#[test]
+fn parameters_can_be_tuned_without_compiling() {
+    let Some(gpu) = gpu() else { return };
+    let jacobi =
+        |relaxation: f32, sweeps: u32| taut::Method::Jacobi(taut::Jacobi { relaxation, sweeps, ..Default::default() });
+    let settings = Settings { method: jacobi(1.0, 8), strain_limit: 1e-5, ..settings() };
+    let mut cloths = [
+        Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings.clone()).unwrap(),
+        cpu(scene::curtain(9).unwrap(), settings),
+    ];
+    for cloth in &mut cloths {
+        (0..12).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+        let full = cloth.snapshot().unwrap().report.strain.unwrap().max;
+        cloth.reset().unwrap();
+        cloth.tune(jacobi(0.25, 8)).unwrap();
+        (0..12).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+        let weak = cloth.snapshot().unwrap().report.strain.unwrap().max;
+        assert!(weak > 1.5 * full, "a quarter of the correction leaves more strain: {weak} and {full}");
+        cloth.tune(jacobi(0.25, 32)).unwrap();
+        cloth.step(&frame(FRAME)).unwrap();
+        assert_eq!(cloth.snapshot().unwrap().report.iterations, 4 * 32);
+        assert!(matches!(cloth.tune(jacobi(3.0, 8)), Err(Error::OutOfRange { field: "relaxation", .. })));
+    }
+    // A solver whose kernels were never prepared needs `set_method`.
+    assert!(matches!(cloths[0].tune(taut::Method::default()), Err(Error::Field { .. })));
+    cloths[0].step(&frame(FRAME)).unwrap();
 }

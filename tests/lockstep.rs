@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use common::*;
 use taut::cpu::Run;
@@ -104,7 +104,7 @@ impl Stage for Planted {
 fn a_planted_error_is_named_at_its_first_dispatch() {
     for gpu in gpus() {
         // Weak springs: the planted force is a thousandth of 1 mN, the bound is relative to the largest spring force.
-        let settings = Settings { stages: vec![Box::new(Planted)], substeps: Substeps::Fixed(4), ..Default::default() };
+        let settings = Settings { stages: vec![Arc::new(Planted)], substeps: Substeps::Fixed(4), ..Default::default() };
         let mut cloth = cpu(scene::chain(9).unwrap(), settings);
         cloth.step(&frame(FRAME)).unwrap();
         let mut fields = cloth.fields().unwrap().clone();

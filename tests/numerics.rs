@@ -78,11 +78,12 @@ fn states() -> Vec<(String, Scene)> {
 /// The judge's view of a scene, with the same f32 numbers.
 fn system(scene: &Scene) -> System {
     let mesh = &scene.mesh;
+    let edges = taut::Topology::new(mesh).yarns.edges;
     System::new(
         scene.start.iter().map(|x| x.map(f64::from)).collect(),
         mesh.inverse_masses().into_iter().map(f64::from).collect(),
-        mesh.edges().iter().map(|edge| (edge.tail, edge.head)).collect(),
-        mesh.edges().iter().map(|edge| f64::from(edge.rest)).collect(),
+        edges.iter().map(|edge| (edge.tail, edge.head)).collect(),
+        edges.iter().map(|edge| f64::from(edge.rest)).collect(),
     )
     .expect("the mesh is valid")
 }
@@ -315,7 +316,7 @@ fn strongly_compressed_edges_use_the_linear_constraint() {
     let p = random_vector(&mut random, operator.edges);
     let (positions, inverse_masses) = (&scene.start, scene.mesh.inverse_masses());
     let point = |v: u32| DVec3::from(positions[v as usize].map(f64::from));
-    let edges = scene.mesh.edges();
+    let edges = taut::Topology::new(&scene.mesh).yarns.edges;
     let directions: Vec<DVec3> = edges.iter().map(|e| (point(e.head) - point(e.tail)).normalize()).collect();
     let mut pulls = vec![DVec3::ZERO; positions.len()];
     for (e, edge) in edges.iter().enumerate() {

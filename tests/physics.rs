@@ -340,3 +340,73 @@ fn drag_slows_free_fall_to_its_terminal_speed() {
     let expected = G / 4.0 + G / 240.0;
     assert!((speed - expected).abs() < 1e-3, "{speed} m/s instead of {expected}");
 }
+
+#[test]
+fn short_frames_are_saved_up() {
+    let mut cloth = cpu(scene::hang(16).unwrap(), Settings::default());
+    for _ in 0..30 {
+        cloth.step(&frame(FRAME)).unwrap();
+    }
+    let fastest =
+        |cloth: &Cloth| cloth.velocities().unwrap().iter().flatten().fold(0.0f32, |most, v| most.max(v.abs()));
+    let (before, height) = (fastest(&cloth), center(&cloth.snapshot().unwrap().positions)[1]);
+    // A hundred frames of a microsecond are one of a tenth of a millisecond, not a hundred kicks.
+    for _ in 0..99 {
+        cloth.step(&frame(1e-6)).unwrap();
+        assert_eq!(cloth.snapshot().unwrap().positions, cloth.snapshot().unwrap().positions);
+    }
+    assert_eq!(center(&cloth.snapshot().unwrap().positions)[1], height, "nothing was simulated yet");
+    for _ in 0..3 {
+        cloth.step(&frame(1e-6)).unwrap();
+    }
+    for _ in 0..5 {
+        cloth.step(&frame(FRAME)).unwrap();
+    }
+    assert!(fastest(&cloth) < 2.0 * before, "{} m/s after {before} m/s", fastest(&cloth));
+}
+
+#[test]
+fn a_flat_view_works_on_several_threads_too() {
+    use std::sync::Arc;
+    use taut::cpu::Run;
+    use taut::fields::Domain;
+    use taut::program::{Kernel, Recorder};
+    static PUSH: Kernel = Kernel::new(
+        "push",
+        "@group(0) @binding(0) var<storage, read_write> forces: array<f32>;
+         @compute @workgroup_size(GROUP) fn push(invocation: Invocation) {
+             let v = element(invocation);
+             if (!running() || v >= range.end) { return; }
+             forces[4u * v] += 1e-5;
+         }",
+        |run: &mut Run<'_>| {
+            let mut forces = run.write::<f32>("forces")?;
+            for v in run.range() {
+                forces[4 * v] += 1e-5;
+            }
+            Ok(())
+        },
+    );
+    #[derive(Debug)]
+    struct Push;
+    impl taut::stage::Stage for Push {
+        fn record(&self, recorder: &mut Recorder<'_>) {
+            recorder.dispatch(&PUSH, Domain::Vertices);
+        }
+    }
+    // 140 × 140 vertices are split over threads.
+    let settings = Settings {
+        gravity: [0.0; 3],
+        stages: vec![Arc::new(Push)],
+        method: Method::GaussSeidel(GaussSeidel { sweeps: 1, ..Default::default() }),
+        ..Default::default()
+    };
+    let mut cloth = cpu(scene::sheet(140).unwrap(), settings);
+    cloth.step(&frame(FRAME)).unwrap();
+    let total: f64 = cloth.mesh().masses().iter().map(|m| f64::from(*m)).sum();
+    let masses = cloth.mesh().masses().to_vec();
+    let velocities = cloth.velocities().unwrap();
+    let momentum: f64 = velocities.iter().zip(&masses).map(|(v, m)| f64::from(v[0]) * f64::from(*m)).sum();
+    let expected = 140.0 * 140.0 * 1e-5 / 60.0;
+    assert!((momentum / expected - 1.0).abs() < 1e-3, "{momentum} instead of {expected} N·s for {total} kg");
+}

@@ -72,6 +72,8 @@ impl<'a> Suspect<'a> {
         let step = match dispatch.kernel.shape {
             Shape::Element | Shape::Scatter => 1,
             Shape::Reduction => GROUP,
+            // The lanes of a yarn work together; yarns do not.
+            Shape::Lines => dispatch.arguments[0] as usize,
             _ => return None,
         };
         let (first, end) = (dispatch.range.start as usize, dispatch.range.end as usize);
@@ -177,7 +179,7 @@ impl<'a> Suspect<'a> {
                     Domain::Vertices | Domain::Edges | Domain::Springs => part.contains(&element),
                     _ => false,
                 };
-                if !own && self.dispatch.kernel.shape != Shape::Scatter {
+                if !own && self.dispatch.kernel.shape != Shape::Scatter && self.dispatch.kernel.shape != Shape::Lines {
                     return Err(Race::Foreign { field, element });
                 }
                 if *owners.entry(word).or_insert(index) != index {

@@ -303,7 +303,11 @@ fn overrides_replace_kind_and_rest_length() -> Result<()> {
 fn incidence_lists_each_link_at_both_ends() -> Result<()> {
     let tiny = Mesh::new(MeshDescriptor { shear: 1.0, ..unit_grid(2) })?;
     let topology = Topology::new(&tiny);
-    assert_eq!(topology.edge_incidence.words(), [5, 7, 9, 11, 13, 0, 2, 1, 4, 3, 6, 5, 7], "edges 0–1, 0–2, 1–3, 2–3");
+    assert_eq!(
+        topology.edge_incidence.words(),
+        [5, 7, 9, 11, 13, 0, 4, 1, 6, 2, 5, 3, 7],
+        "yarns 0–1, 2–3, then 0–2, 1–3"
+    );
     assert_eq!(topology.spring_incidence.words(), [5, 6, 7, 8, 9, 0, 2, 3, 1]);
 
     let mesh = Mesh::new(disc(5, 4))?;
@@ -325,7 +329,7 @@ fn incidence_lists_each_link_at_both_ends() -> Result<()> {
         assert_eq!(incidence.of(mesh.vertex_count()).len(), 0);
         assert_eq!(incidence.of(usize::MAX).len(), 0);
     };
-    check(&topology.edge_incidence, mesh.edges());
+    check(&topology.edge_incidence, &topology.yarns.edges);
     check(&topology.spring_incidence, mesh.springs());
     assert_eq!(topology.edge_incidence.of(0).len(), 5, "the center of the disc");
     Ok(())

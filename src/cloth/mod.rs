@@ -18,7 +18,7 @@ use crate::cpu;
 use crate::error::{Error, Result};
 use crate::fields::{Fields, Sizes};
 use crate::gpu::readback::Waiting;
-use crate::gpu::{Gpu, runner};
+use crate::gpu::{Backend, Gpu, runner};
 use crate::mesh::Mesh;
 use crate::params::Frame;
 use crate::program::{Program, Recorder};
@@ -26,6 +26,7 @@ use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::solver::{Method, within};
 use crate::stage;
+use crate::substeps::StepBounds;
 use crate::topology::Topology;
 use set_up::set_up;
 
@@ -45,7 +46,17 @@ pub struct Cloth {
     relocation: Option<Relocation>,
     /// Vertices with an entry in `commands`.
     commanded: Vec<u32>,
+    /// Time of frames that were too short to be simulated on their own \[s\].
+    saved_time: f32,
+    /// Whether a frame was begun and not ended.
+    unfinished: bool,
+    /// Why it runs where it runs.
+    reason: String,
 }
+
+/// Shorter frames are saved up: the strain that is left within the limit is corrected within one substep, and a substep
+/// of microseconds would make that a speed.
+const SHORTEST_FRAME: f32 = 1e-4;
 
 /// What does not change.
 #[derive(Debug)]
@@ -55,6 +66,9 @@ struct Shape {
     start: Vec<[f32; 3]>,
     sizes: Sizes,
     pinned: Vec<bool>,
+    step_bounds: StepBounds,
+    /// Rounding step of the start positions over the shortest edge.
+    resolution: f32,
 }
 
 #[derive(Debug)]
@@ -113,9 +127,65 @@ impl Cloth {
         pollster::block_on(Self::on_gpu(gpu, scene, settings))
     }
 
+    /// A cloth wherever [`Backend`] finds room for it: the CPU also where `Auto` found a device that cannot hold this
+    /// mesh. [`Cloth::reason`] says why it runs where it runs.
+    ///
+    /// # Errors
+    /// As [`Backend::choose`], [`Cloth::on_gpu`] and [`Cloth::on_cpu`].
+    pub async fn on_backend(backend: Backend, adapter: Option<&str>, scene: Scene, settings: Settings) -> Result<Self> {
+        let choice = backend.choose(adapter).await?;
+        let mut reason = choice.reason;
+        if let Some(gpu) = choice.gpu {
+            match Self::on_gpu(&gpu, scene.clone(), settings.clone()).await {
+                Ok(cloth) => return Ok(Self { reason, ..cloth }),
+                Err(error @ (Error::Limit { .. } | Error::Device { .. })) if backend == Backend::Auto => {
+                    let label = gpu.adapter().map(Gpu::label).unwrap_or_default();
+                    reason = format!("{label} cannot hold this cloth: {error}");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self { reason, ..Self::on_cpu(scene, settings)? })
+    }
+
+    /// [`Cloth::on_backend`] for callers that are not async.
+    ///
+    /// # Errors
+    /// As [`Cloth::on_backend`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_backend_blocking(
+        backend: Backend,
+        adapter: Option<&str>,
+        scene: Scene,
+        settings: Settings,
+    ) -> Result<Self> {
+        pollster::block_on(Self::on_backend(backend, adapter, scene, settings))
+    }
+
+    /// Why the cloth runs where it runs, in one sentence.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
     fn assembled(shape: Arc<Shape>, settings: Settings, fields: Fields, engine: Engine, recorded: Recorded) -> Self {
-        let (relocation, commanded) = (None, Vec::new());
-        Self { shape, settings, fields, engine, recorded, frame: 0, dispatches: 0, relocation, commanded }
+        let reason = match &engine {
+            Engine::Cpu(_) => "the CPU was asked for",
+            Engine::Gpu(_) => "this device was asked for",
+        };
+        Self {
+            shape,
+            settings,
+            fields,
+            engine,
+            recorded,
+            frame: 0,
+            dispatches: 0,
+            relocation: None,
+            commanded: Vec::new(),
+            saved_time: 0.0,
+            unfinished: false,
+            reason: reason.into(),
+        }
     }
 
     /// The mesh.
@@ -152,7 +222,7 @@ impl Cloth {
         let before = live.clone();
         change(&mut live);
         live.apply(&mut self.settings);
-        let outcome = self.settings.validate(&self.shape.mesh, &self.shape.start);
+        let outcome = self.settings.validate_at(self.shape.resolution);
         if outcome.is_err() {
             before.apply(&mut self.settings);
         }
@@ -164,23 +234,56 @@ impl Cloth {
     /// # Errors
     /// As [`Settings::validate`] and, on a GPU, as [`Cloth::on_gpu`]; then nothing has changed.
     pub async fn set_method(&mut self, method: Method) -> Result<()> {
-        method.solver().validate()?;
-        let before = std::mem::replace(&mut self.settings.method, method);
-        let outcome = self.prepare().await;
-        if outcome.is_err() {
-            self.settings.method = before;
-            self.prepare().await?;
-        }
-        outcome
+        self.take_method(method).await
     }
 
-    async fn prepare(&mut self) -> Result<()> {
+    /// [`Cloth::set_method`] for callers that are not async.
+    ///
+    /// # Errors
+    /// As [`Cloth::set_method`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn set_method_blocking(&mut self, method: Method) -> Result<()> {
+        pollster::block_on(self.set_method(method))
+    }
+
+    /// Compiles and binds what a solver needs, then takes it.
+    async fn take_method(&mut self, method: Method) -> Result<()> {
+        method.solver().validate()?;
+        let settings = Settings { method, ..self.settings.clone() };
         let Recorded { substeps, frame, budget, .. } = self.recorded;
-        self.recorded = record(&self.shape, &self.settings, substeps, frame, budget)?;
+        let recorded = record(&self.shape, &settings, substeps, frame, budget)?;
         match &mut self.engine {
-            Engine::Cpu(runner) => *runner = cpu::Runner::new(&self.recorded.program, &self.fields)?,
-            Engine::Gpu(runner) => runner.prepare(&self.recorded.program, &self.fields).await?,
+            Engine::Cpu(runner) => *runner = cpu::Runner::new(&recorded.program, &self.fields)?,
+            Engine::Gpu(runner) => runner.prepare(&recorded.program, &self.fields).await?,
         }
+        (self.settings, self.recorded) = (settings, recorded);
+        Ok(())
+    }
+
+    /// Changes parameters of the solver: those that its documentation calls live cost nothing, counts record the step
+    /// anew. For another solver there is [`Cloth::set_method`].
+    ///
+    /// ```
+    /// # use taut::{Cloth, Jacobi, Method, Settings, scene};
+    /// let method = Method::Jacobi(Jacobi::default());
+    /// let mut cloth = Cloth::on_cpu(scene::curtain(8)?, Settings { method, ..Default::default() })?;
+    /// cloth.tune(Method::Jacobi(Jacobi { relaxation: 0.8, ..Default::default() }))?;
+    /// # Ok::<(), taut::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a parameter, [`Error::Field`] if the solver has kernels that were never prepared; then
+    /// nothing has changed.
+    pub fn tune(&mut self, method: Method) -> Result<()> {
+        method.solver().validate()?;
+        let settings = Settings { method, ..self.settings.clone() };
+        let Recorded { substeps, frame, budget, .. } = self.recorded;
+        let recorded = record(&self.shape, &settings, substeps, frame, budget)?;
+        match &mut self.engine {
+            Engine::Cpu(runner) => *runner = cpu::Runner::new(&recorded.program, &self.fields)?,
+            Engine::Gpu(runner) => runner.assemble(&recorded.program)?,
+        }
+        (self.settings, self.recorded) = (settings, recorded);
         Ok(())
     }
 
@@ -249,7 +352,11 @@ impl Cloth {
         if dt == 0.0 {
             return Ok(0);
         }
-        let substeps = self.settings.substeps.count(&self.shape.mesh, self.settings.gravity, dt)?;
+        let dt = self.saved_time + dt;
+        if dt < SHORTEST_FRAME {
+            return Ok(0);
+        }
+        let substeps = self.settings.substeps.count(&self.shape.step_bounds, self.settings.gravity, dt)?;
         let budget = Some(self.settings.dispatch_budget);
         Ok(record(&self.shape, &self.settings, substeps, self.frame, budget)?.program.dispatch_count())
     }
@@ -270,20 +377,31 @@ impl Cloth {
         if input.dt == 0.0 {
             return Ok(None);
         }
-        let substeps = self.settings.substeps.count(&self.shape.mesh, self.settings.gravity, input.dt)?;
-        self.record(substeps, budget)?;
+        let dt = self.saved_time + input.dt;
+        if dt >= SHORTEST_FRAME {
+            let substeps = self.settings.substeps.count(&self.shape.step_bounds, self.settings.gravity, dt)?;
+            self.record(substeps, budget)?;
+        }
         for target in input.pin_targets {
             let [x, y, z] = target.position;
             self.fields.get_mut::<[f32; 4]>("commands")?[target.vertex as usize] = [x, y, z, 1.0];
             self.commanded.push(target.vertex);
         }
-        let relocation = self.relocation.take();
+        if dt < SHORTEST_FRAME {
+            self.saved_time = dt;
+            return Ok(None);
+        }
+        self.saved_time = 0.0;
+        let substeps = self.recorded.substeps;
+        // A frame that was dropped half-way left unfinished displacements: relocating to the same place clears them.
+        let relocation = self.relocation.take().or(self.unfinished.then(Relocation::default));
+        self.unfinished = true;
         let Relocation { rotation, translation } = relocation.unwrap_or_default();
         let settings = &self.settings;
         Ok(Some(Frame {
             gravity: settings.gravity.into(),
-            dt: input.dt,
-            strain_limit: settings.device_limit(&self.shape.mesh, &self.shape.start),
+            dt,
+            strain_limit: settings.device_limit(self.shape.resolution),
             stretch_min: settings.stretch_min,
             stretch_max: settings.stretch_max,
             drag: settings.drag,
@@ -300,6 +418,7 @@ impl Cloth {
     /// Forgets the commands of the finished frame.
     fn end(&mut self) -> Result<()> {
         self.frame += 1;
+        self.unfinished = false;
         self.forget_commands()
     }
 
@@ -317,10 +436,11 @@ impl Cloth {
         if self.recorded.substeps == substeps && self.recorded.budget == budget && !varies {
             return Ok(());
         }
-        self.recorded = record(&self.shape, &self.settings, substeps, self.frame, budget)?;
+        let recorded = record(&self.shape, &self.settings, substeps, self.frame, budget)?;
         if let Engine::Gpu(runner) = &mut self.engine {
-            runner.assemble(&self.recorded.program)?;
+            runner.assemble(&recorded.program)?;
         }
+        self.recorded = recorded;
         Ok(())
     }
 
@@ -360,7 +480,8 @@ fn inputs<'a>(frame: &'a Frame, commands: &'a [u32]) -> Vec<(&'static str, &'a [
 }
 
 fn record(shape: &Shape, settings: &Settings, substeps: u32, frame: u64, budget: Option<u64>) -> Result<Recorded> {
-    let mut recorder = Recorder::new(&shape.sizes, &shape.topology.coloring.ranges, frame);
+    let topology = &shape.topology;
+    let mut recorder = Recorder::new(&shape.sizes, &topology.coloring.ranges, frame).with_yarns(&topology.yarns);
     stage::record_frame(&mut recorder, substeps, &settings.stages, settings.method.solver());
     let mut program = recorder.finish()?;
     if let Some(budget) = budget {

@@ -74,7 +74,15 @@ impl Cloth {
     /// [`Error::Device`] if the device fails.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn velocities(&self) -> Result<Vec<[f32; 3]>> {
-        self.vectors("velocities")
+        pollster::block_on(self.vectors("velocities", Waiting::Block))
+    }
+
+    /// [`Cloth::velocities`] for a browser, or where another thread polls the device.
+    ///
+    /// # Errors
+    /// As [`Cloth::velocities`].
+    pub async fn velocities_async(&self) -> Result<Vec<[f32; 3]>> {
+        self.vectors("velocities", Waiting::Await).await
     }
 
     /// Force of the cloth on each pin \[N\], in the order of [`Mesh::pins`]: the mean over the last frame of what edges
@@ -84,7 +92,19 @@ impl Cloth {
     /// [`Error::Device`] if the device fails.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn pin_forces(&self) -> Result<Vec<[f32; 3]>> {
-        let reactions = self.vectors("reactions")?;
+        pollster::block_on(self.pin_forces_with(Waiting::Block))
+    }
+
+    /// [`Cloth::pin_forces`] for a browser, or where another thread polls the device.
+    ///
+    /// # Errors
+    /// As [`Cloth::pin_forces`].
+    pub async fn pin_forces_async(&self) -> Result<Vec<[f32; 3]>> {
+        self.pin_forces_with(Waiting::Await).await
+    }
+
+    async fn pin_forces_with(&self, waiting: Waiting) -> Result<Vec<[f32; 3]>> {
+        let reactions = self.vectors("reactions", waiting).await?;
         let masses = self.shape.mesh.masses();
         let force = |pin: &u32| {
             let own = Vec3::from(self.settings.gravity) * masses[*pin as usize];
@@ -93,13 +113,10 @@ impl Cloth {
         Ok(self.shape.mesh.pins().iter().map(force).collect())
     }
 
-    #[cfg(not(target_arch = "wasm32"))]
-    fn vectors(&self, name: &str) -> Result<Vec<[f32; 3]>> {
+    async fn vectors(&self, name: &str, waiting: Waiting) -> Result<Vec<[f32; 3]>> {
         let padded: Vec<[f32; 4]> = match &self.engine {
             Engine::Cpu(_) => self.fields.get::<[f32; 4]>(name)?.to_vec(),
-            Engine::Gpu(runner) => {
-                bytemuck::pod_collect_to_vec(&pollster::block_on(runner.read(&[name], Waiting::Block))?)
-            }
+            Engine::Gpu(runner) => bytemuck::pod_collect_to_vec(&runner.read(&[name], waiting).await?),
         };
         Ok(padded.iter().take(self.shape.sizes.vertices).map(|[x, y, z, _]| [*x, *y, *z]).collect())
     }

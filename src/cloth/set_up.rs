@@ -6,8 +6,10 @@ use super::state::{check_vectors, write_state};
 use super::{Recorded, Shape, record};
 use crate::error::Result;
 use crate::fields::{Fields, Sizes, Spec};
+use crate::params::YarnSpan;
 use crate::scene::Scene;
-use crate::settings::Settings;
+use crate::settings::{Settings, resolution};
+use crate::substeps::StepBounds;
 use crate::topology::{Incidence, Topology};
 
 /// Validates everything and fills the fields; the first recording is for one substep.
@@ -22,14 +24,20 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
         vertices: mesh.vertex_count(),
         edges: mesh.edge_count(),
         springs: mesh.springs().len(),
+        yarns: topology.yarns.yarns.len(),
         edge_incidence: topology.edge_incidence.words().len(),
         spring_incidence: topology.spring_incidence.words().len(),
         triangle_corners: triangles.len(),
         triangle_incidence: triangle_incidence.words().len(),
     };
-    let extra: Vec<Spec> = settings.stages.iter().flat_map(|stage| stage.fields()).collect();
+    let extra: Vec<Spec> =
+        settings.stages.iter().flat_map(|stage| stage.fields()).chain(settings.method.solver().fields()).collect();
     let mut fields = Fields::new(sizes, &extra)?;
-    fields.get_mut("edges")?.copy_from_slice(mesh.edges());
+    fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
+    for (span, yarn) in fields.get_mut::<YarnSpan>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {
+        let count = yarn.edges.end - yarn.edges.start;
+        *span = YarnSpan { first: yarn.edges.start, count, closed: yarn.closed.into(), padding: 0 };
+    }
     fields.get_mut("springs")?.copy_from_slice(mesh.springs());
     fields.get_mut::<u32>("edge_incidence")?.copy_from_slice(topology.edge_incidence.words());
     fields.get_mut::<u32>("spring_incidence")?.copy_from_slice(topology.spring_incidence.words());
@@ -41,7 +49,8 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
     for pin in mesh.pins() {
         pinned[*pin as usize] = true;
     }
-    let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned });
+    let (step_bounds, resolution) = (StepBounds::new(&mesh), resolution(&mesh, &start));
+    let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned, step_bounds, resolution });
     let recorded = record(&shape, settings, 1, 0, None)?;
     Ok((shape, fields, recorded))
 }

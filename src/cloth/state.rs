@@ -8,8 +8,9 @@ use crate::cpu;
 use crate::error::{Error, Result};
 use crate::fields::Fields;
 use crate::mesh::Mesh;
-use crate::params::Vertex;
+use crate::params::{Meters, Vertex};
 use crate::program::Recorder;
+use crate::settings::resolution;
 use crate::solver::within;
 use crate::stage;
 
@@ -29,15 +30,18 @@ impl Cloth {
     /// not yet submitted.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] or [`Error::NotFinite`].
+    /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::StrainLimit`] if positions so far out cannot hold the
+    /// limit.
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
         check_vectors("positions", positions, self.shape.sizes.vertices)?;
         check_vectors("velocities", velocities, self.shape.sizes.vertices)?;
+        self.settings.check_limit(resolution(&self.shape.mesh, positions))?;
         self.relocation = None;
+        (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, 0);
         self.forget_commands()?;
         write_state(&mut self.fields, &self.shape.mesh, positions, velocities)?;
         if let Engine::Gpu(runner) = &self.engine {
-            for name in ["vertices", "velocities", "displacements", "starts", "normals"] {
+            for name in STATE {
                 runner.write(&self.fields, name)?;
             }
         }
@@ -89,6 +93,10 @@ impl Cloth {
     }
 }
 
+/// Fields that [`write_state`] fills.
+const STATE: [&str; 8] =
+    ["vertices", "velocities", "displacements", "starts", "normals", "reactions", "meters", "faults"];
+
 pub(super) fn check_vectors(field: &'static str, vectors: &[[f32; 3]], expected: usize) -> Result<()> {
     if vectors.len() != expected {
         return Err(Error::LengthMismatch { field, expected, found: vectors.len() });
@@ -116,6 +124,10 @@ pub(super) fn write_state(
     fields.get_mut("starts")?.copy_from_slice(&padded(positions));
     fields.get_mut("velocities")?.copy_from_slice(&padded(velocities));
     fields.get_mut::<[f32; 4]>("displacements")?.fill([0.0; 4]);
+    // Nothing has been measured in this state.
+    fields.get_mut::<[f32; 4]>("reactions")?.fill([0.0; 4]);
+    fields.get_mut::<Meters>("meters")?.fill(Meters::default());
+    fields.get_mut::<u32>("faults")?.fill(0);
     let mut recorder = Recorder::new(fields.sizes(), &[], 0);
     stage::normals::record(&mut recorder);
     let program = recorder.finish()?;

@@ -87,7 +87,9 @@ impl Staging {
     fn copied(&self, outcome: Option<Result<(), wgpu::BufferAsyncError>>) -> Result<Vec<u8>> {
         let lost = |message: String| Error::Device { message };
         outcome
-            .ok_or_else(|| lost("the device was dropped before a read-back arrived".into()))?
+            .ok_or_else(|| {
+                lost("a read-back never arrives: its encoder was not submitted, or the device is gone".into())
+            })?
             .map_err(|error| lost(error.to_string()))?;
         let view = self.buffer.slice(..).get_mapped_range().map_err(|error| lost(error.to_string()))?;
         Ok(view.to_vec())
@@ -102,6 +104,7 @@ impl Staging {
 pub struct Pending<T> {
     staging: Staging,
     decode: Decode<T>,
+    taken: bool,
 }
 
 type Decoder<T> = dyn Fn(&[u8]) -> Result<T> + Send + Sync;
@@ -117,7 +120,7 @@ impl<T> std::fmt::Debug for Decode<T> {
 
 impl<T> Pending<T> {
     pub(crate) fn new(staging: Staging, decode: Decode<T>) -> Self {
-        Self { staging, decode }
+        Self { staging, decode, taken: false }
     }
 
     /// The result if it has arrived; never waits. Gives it once.
@@ -125,7 +128,11 @@ impl<T> Pending<T> {
     /// # Errors
     /// [`Error::Device`] if the device was lost.
     pub fn try_take(&mut self) -> Option<Result<T>> {
+        if self.taken {
+            return None;
+        }
         let bytes = self.staging.try_bytes()?;
+        self.taken = true;
         Some(bytes.and_then(|bytes| (self.decode.0)(&bytes)))
     }
 

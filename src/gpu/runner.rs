@@ -6,6 +6,7 @@ use bytemuck::bytes_of;
 
 use super::readback::{Staging, Waiting};
 use super::{Gpu, Pipeline, need, scoped};
+use crate::cpu::{Key, key};
 use crate::error::{Error, Result};
 use crate::fields::{Domain, Fields, Spec};
 use crate::params::{GROUP, Range};
@@ -21,8 +22,7 @@ const FIRST_BATCH: u32 = 4;
 /// A kernel with the buffers of one cloth.
 #[derive(Debug)]
 struct Bound {
-    kernel: usize,
-    renames: usize,
+    key: Key,
     pipeline: Arc<Pipeline>,
     group: wgpu::BindGroup,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Runner {
     buffers: Vec<Option<wgpu::Buffer>>,
     specs: Vec<Spec>,
     bound: Vec<Bound>,
-    pub(super) ops: Vec<Op>,
+    pub(super) ops: Arc<[Op]>,
     ranges: Vec<Range>,
     range_group: wgpu::BindGroup,
     /// Iterations that each loop took last time, by guard word: where the host looks first next time.
@@ -57,7 +57,7 @@ impl Runner {
             buffers: fields.specs().iter().map(|_| None).collect(),
             specs: fields.specs().to_vec(),
             bound: Vec::new(),
-            ops: Vec::new(),
+            ops: Arc::new([]),
             ranges: Vec::new(),
             range_group,
             habits: vec![FIRST_BATCH; crate::params::GUARDS],
@@ -94,8 +94,7 @@ impl Runner {
                 })
             });
             outcome.await?;
-            let (kernel, renames) = key(dispatch);
-            self.bound.push(Bound { kernel, renames, pipeline, group });
+            self.bound.push(Bound { key: key(dispatch), pipeline, group });
         }
         self.assemble(program)
     }
@@ -110,7 +109,7 @@ impl Runner {
             self.range_group = upload_ranges(&self.gpu, &ranges)?;
             self.ranges = ranges;
         }
-        self.ops = self.translate(&program.items)?;
+        self.ops = self.translate(&program.items)?.into();
         Ok(())
     }
 
@@ -158,8 +157,8 @@ impl Runner {
     }
 
     fn find(&self, dispatch: &Dispatch) -> Option<usize> {
-        let (kernel, renames) = key(dispatch);
-        self.bound.iter().position(|bound| bound.kernel == kernel && bound.renames == renames)
+        let key = key(dispatch);
+        self.bound.iter().position(|bound| bound.key == key)
     }
 
     async fn make_buffer(&mut self, fields: &Fields, number: usize) -> Result<()> {
@@ -216,7 +215,8 @@ impl Runner {
         if let Some(buffer) = &self.buffers[number] {
             let bytes: &[u8] = bytemuck::cast_slice(fields.words(number));
             if !bytes.is_empty() {
-                self.gpu.queue.write_buffer(buffer, 0, bytes);
+                let (_, outcome) = scoped(&self.gpu.device, || self.gpu.queue.write_buffer(buffer, 0, bytes));
+                return ready(outcome);
             }
         }
         Ok(())
@@ -321,10 +321,6 @@ fn range(dispatch: &Dispatch) -> Range {
         padding: 0,
         arguments: dispatch.arguments.into(),
     }
-}
-
-fn key(dispatch: &Dispatch) -> (usize, usize) {
-    crate::cpu::key(dispatch)
 }
 
 fn stride(gpu: &Gpu) -> u32 {

@@ -61,9 +61,9 @@ impl Backend {
                 None => Ok(Choice::cpu("there is no graphics adapter")),
             };
         }
-        // Hardware that computes first; the order of enumeration decides among equals.
+        // What computes first, then by kind; the order of enumeration decides among equals.
         let mut ranked: Vec<&wgpu::Adapter> = found.iter().collect();
-        ranked.sort_by_key(|adapter| (Gpu::check(adapter).is_err(), is_software(adapter)));
+        ranked.sort_by_key(|adapter| (Gpu::check(adapter).is_err(), rank(adapter.get_info().device_type)));
         let mut failures = Vec::new();
         for adapter in ranked {
             let label = label(&adapter.get_info());
@@ -87,6 +87,26 @@ impl Backend {
             Some(error) if self == Self::Gpu => Err(error),
             _ => Ok(Choice::cpu(reason)),
         }
+    }
+
+    /// [`Backend::choose`] for callers that are not async.
+    ///
+    /// # Errors
+    /// As [`Backend::choose`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn choose_blocking(self, adapter: Option<&str>) -> Result<Choice> {
+        pollster::block_on(self.choose(adapter))
+    }
+}
+
+/// Fast kinds of adapters first.
+fn rank(kind: wgpu::DeviceType) -> u32 {
+    match kind {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
     }
 }
 
@@ -138,6 +158,24 @@ impl Gpu {
     /// As [`Gpu::check`], and [`Error::Device`] if the request fails.
     pub async fn open(adapter: &wgpu::Adapter) -> Result<Self> {
         open(adapter).await
+    }
+
+    /// [`Gpu::new`] for callers that are not async.
+    ///
+    /// # Errors
+    /// As [`Gpu::new`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn new_blocking(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Self> {
+        pollster::block_on(Self::new(device, queue))
+    }
+
+    /// [`Gpu::open`] for callers that are not async.
+    ///
+    /// # Errors
+    /// As [`Gpu::open`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn open_blocking(adapter: &wgpu::Adapter) -> Result<Self> {
+        pollster::block_on(Self::open(adapter))
     }
 
     /// Name and graphics API of an adapter, as `--adapter` compares it.

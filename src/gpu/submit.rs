@@ -5,6 +5,12 @@ use super::runner::{Op, Runner, begin, ready};
 use super::scoped;
 use crate::error::Result;
 
+/// A recursive future; `Send` where wgpu's types are.
+#[cfg(not(target_arch = "wasm32"))]
+type Running<'a> = std::pin::Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+#[cfg(target_arch = "wasm32")]
+type Running<'a> = std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
 /// What is to be submitted next.
 struct Chunk {
     pending: Vec<(usize, u32, [u32; 2])>,
@@ -19,19 +25,14 @@ impl Runner {
     pub(crate) async fn run(&mut self, inputs: &[(&str, &[u8])], most: u64, waiting: Waiting) -> Result<u64> {
         self.submit_scoped(|encoder| self.record_inputs(encoder, inputs))??;
         let mut chunk = Chunk { pending: Vec::new(), submitted: 0, most: most.max(1), waiting };
-        let ops = std::mem::take(&mut self.ops);
-        let outcome = self.run_ops(&ops, &mut chunk).await;
-        self.ops = ops;
-        outcome?;
+        // A handle of its own: a future that is dropped half-way leaves the program where it was.
+        let ops = self.ops.clone();
+        self.run_ops(&ops, &mut chunk).await?;
         self.submit(&mut chunk, None)?;
         Ok(chunk.submitted)
     }
 
-    fn run_ops<'a>(
-        &'a mut self,
-        ops: &'a [Op],
-        chunk: &'a mut Chunk,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+    fn run_ops<'a>(&'a mut self, ops: &'a [Op], chunk: &'a mut Chunk) -> Running<'a> {
         Box::pin(async move {
             for op in ops {
                 match op {

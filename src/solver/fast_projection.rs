@@ -47,7 +47,8 @@ pub static APPLY_MULTIPLIERS: Kernel = Kernel::new("apply_multipliers", WGSL, ap
 pub struct FastProjection {
     /// Projection iterations per substep at most.
     pub iterations: u32,
-    /// Iterations of one linear solve at most; `None` takes the number of edges, where exact arithmetic would end.
+    /// Iterations of one linear solve at most; `None` takes the number of edges, where exact arithmetic
+    /// would end, and a quarter more.
     pub inner_iterations: Option<u32>,
     /// |r|/|r_0| at which a linear solve ends, in (0, 1); may be slid live.
     pub tolerance: f32,
@@ -78,7 +79,7 @@ impl Solver for FastProjection {
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let edges = recorder.sizes().edges as u32;
-        let inner = self.inner_iterations.unwrap_or(edges.max(1));
+        let inner = self.inner_iterations.unwrap_or(edges + edges / 4 + 8);
         recorder.repeat(self.iterations, |recorder| {
             recorder.dispatch(&LINEARIZE, Domain::Edges);
             reduce::record(recorder, &reduce::SUM_PARTIALS, Domain::Edges, sums::RESIDUAL);

@@ -1,6 +1,6 @@
 //! Jacobi edge projection: every edge proposes a pull, every vertex takes a blend of the proposals at it.
 //!
-//! x_i += ω Σ_e Δx_e,i / (n_i + α) (F8; lecture, slide P10, with the mass weights that the slide leaves out), n_i the
+//! x_i += ω Σ_e Δx_e,i / (n_i + α) (averaged constraint projection, with mass weights), n_i the
 //! number of edges at i that can move anything, in range or not. 0 < ω ≤ 1: larger values over-correct.
 //!
 //! | symbol | name | unit |
@@ -9,8 +9,7 @@
 //! | α | `blend` | 1 |
 //! | Δx_e,i = w_i × pull | `corrections` holds the pull on the tail | kg·m |
 //!
-//! Vertices of unequal n_i at one edge take unequal shares, so momentum is not conserved exactly (an erratum of the
-//! seed says so); a pin bears what its neighbors took. Cost per sweep: edges once, vertices once, two dispatches, no
+//! Vertices of unequal n_i at one edge take unequal shares, so momentum is not conserved exactly; a pin bears what its neighbors took. Cost per sweep: edges once, vertices once, two dispatches, no
 //! atomics. Sweeps: several times those of Gauss-Seidel.
 
 use glam::Vec3;
@@ -126,7 +125,7 @@ fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
             let entry = edge_incidence[k as usize];
             let e = (entry / 2) as usize;
             let at_head = entry & 1 == 1;
-            // A pin bears what its neighbor took of the proposal (F6).
+            // A pin bears what its neighbor took of the proposal.
             let other = if at_head { edges[e].tail } else { edges[e].head } as usize;
             let taker = if inverse_mass == 0.0 { other } else { v };
             pull += (blend(frame, edge_incidence, taker) * if at_head { -1.0 } else { 1.0 }) * xyz(corrections[e]);

@@ -14,6 +14,7 @@
 //! | [`GaussSeidel`] | one dispatch per color | n² sweeps for coherent strain | many small substeps, coarse limits |
 //! | [`Jacobi`] | two dispatches | several times more sweeps | as a baseline, or where coloring is poor |
 //! | [`FastProjection`] | one linear solve | n inner iterations, few outer ones | small limits |
+//! | [`YarnSweep`] | one dispatch per family of yarns | not with n | wherever the mesh has yarns |
 //!
 //! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
 //! parameters, Rust bodies and `record`; a line in [`crate::fields`] for memory of its own; a `mod` and a variant here.
@@ -22,14 +23,19 @@ pub mod conjugate_gradient;
 pub mod fast_projection;
 pub mod gauss_seidel;
 pub mod jacobi;
+pub mod yarn_sweep;
 
 pub use fast_projection::FastProjection;
 pub use gauss_seidel::GaussSeidel;
 pub use jacobi::Jacobi;
+pub use yarn_sweep::YarnSweep;
+
+use std::sync::Arc;
 
 use glam::Vec3;
 
 use crate::error::{Error, Result};
+use crate::fields::Spec;
 use crate::params::Frame;
 use crate::program::Recorder;
 
@@ -52,6 +58,11 @@ pub trait Solver: std::fmt::Debug + Send + Sync {
         [0.0; 4]
     }
 
+    /// Fields of the solver's own, with names that start with `user_`; a built-in solver's are in the table.
+    fn fields(&self) -> Vec<Spec> {
+        Vec::new()
+    }
+
     /// Whether the recording depends on the frame number.
     fn varies(&self) -> bool {
         false
@@ -59,7 +70,7 @@ pub trait Solver: std::fmt::Debug + Send + Sync {
 }
 
 /// Which solver runs: a value chosen at run time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Method {
     /// Edge by edge, color by color.
@@ -68,19 +79,22 @@ pub enum Method {
     Jacobi(Jacobi),
     /// Newton's method on all edges with a linear solve per iteration.
     FastProjection(FastProjection),
+    /// Yarn by yarn, family by family.
+    YarnSweep(YarnSweep),
     /// A solver of the user's.
-    Custom(Box<dyn Solver>),
+    Custom(Arc<dyn Solver>),
 }
 
 impl Method {
     /// Names of the built-in solvers, as the program spells them.
-    pub const NAMES: [&'static str; 3] = ["fast-projection", "gauss-seidel", "jacobi"];
+    pub const NAMES: [&'static str; 4] = ["fast-projection", "gauss-seidel", "jacobi", "yarn-sweep"];
 
     /// The built-in solver of a name, with its default parameters.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "gauss-seidel" => Some(Self::GaussSeidel(GaussSeidel::default())),
             "jacobi" => Some(Self::Jacobi(Jacobi::default())),
+            "yarn-sweep" => Some(Self::YarnSweep(YarnSweep::default())),
             "fast-projection" => Some(Self::FastProjection(FastProjection::default())),
             _ => None,
         }
@@ -92,6 +106,7 @@ impl Method {
             Self::GaussSeidel(solver) => solver,
             Self::Jacobi(solver) => solver,
             Self::FastProjection(solver) => solver,
+            Self::YarnSweep(solver) => solver,
             Self::Custom(solver) => solver.as_ref(),
         }
     }
@@ -112,13 +127,13 @@ pub(crate) fn apply_inverse_mass(inverse_mass: f32, pull: Vec3) -> Vec3 {
 
 /// Length that an edge should have: the end of its stretch band nearest to `length` \[m\].
 #[inline]
-pub(crate) fn banded_length(frame: &Frame, length: f32, rest: f32) -> f32 {
+pub fn banded_length(frame: &Frame, length: f32, rest: f32) -> f32 {
     length.max(frame.stretch_min * rest).min(frame.stretch_max * rest)
 }
 
 /// Whether an edge is strictly inside its band, hence left alone.
 #[inline]
-pub(crate) fn in_band(frame: &Frame, length: f32, rest: f32) -> bool {
+pub fn in_band(frame: &Frame, length: f32, rest: f32) -> bool {
     length > frame.stretch_min * rest && length < frame.stretch_max * rest
 }
 

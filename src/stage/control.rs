@@ -84,7 +84,9 @@ fn decide_strain_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
     let [iterations, inner, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
-    let strain = run.read::<[f32; 4]>("sums")?[sums::STRAIN as usize][0];
+    let scalars = run.read::<[f32; 4]>("sums")?;
+    let strain = scalars[sums::STRAIN as usize][0];
+    let unsolved = scalars[sums::RESIDUAL as usize][1] > scalars[sums::PREVIOUS as usize][2];
     let mut decisions = run.write::<u32>("decisions")?;
     let mut meters = run.write::<Meters>("meters")?;
     if decisions[guard] == 0 {
@@ -92,7 +94,7 @@ fn decide_strain_body(run: &mut Run<'_>) -> Result<()> {
     }
     meters[0].strain = strain;
     meters[0].iterations += iterations;
-    if inner != 0 && decisions[inner as usize] != 0 {
+    if inner != 0 && decisions[inner as usize] != 0 && unsolved {
         meters[0].exhausted += 1;
     }
     if strain <= frame.strain_limit {

@@ -1,4 +1,4 @@
-//! Time stepping around the projection: predict (F3 of the notes: v* = v + h W f, x_0 = x + h v*), then velocity and
+//! Time stepping around the projection: predict (v* = v + h W f, x_0 = x + h v*), then velocity and
 //! commit (Algorithm 1 of Goldenthal et al. 2007, last lines).
 //!
 //! | symbol | name | unit |

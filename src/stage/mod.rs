@@ -10,6 +10,8 @@ pub mod reduce;
 pub mod springs;
 pub mod strain;
 
+use std::sync::Arc;
+
 use glam::Vec3;
 
 use crate::fields::Spec;
@@ -31,7 +33,7 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
 }
 
 /// Records a whole frame of `substeps` substeps.
-pub fn record_frame(recorder: &mut Recorder<'_>, substeps: u32, stages: &[Box<dyn Stage>], solver: &dyn Solver) {
+pub fn record_frame(recorder: &mut Recorder<'_>, substeps: u32, stages: &[Arc<dyn Stage>], solver: &dyn Solver) {
     control::begin_frame(recorder);
     integrate::relocate(recorder);
     recorder.repeat_always(substeps, |recorder| {

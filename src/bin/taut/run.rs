@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use taut::{Backend, Cloth, Error, FrameInput, Gpu, Scene, Settings};
+use taut::substeps::StepBounds;
+use taut::{Backend, Cloth, FrameInput, Gpu, Scene, Settings};
 
 use crate::Outcome;
 use crate::options::{BackendName, Options};
@@ -24,7 +25,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let scene = Scene::named(&options.scene, options.size)?;
     let settings = options.settings();
     settings.validate(&scene.mesh, &scene.start)?;
-    let substeps = settings.substeps.count(&scene.mesh, settings.gravity, options.dt())?;
+    let substeps = settings.substeps.count(&StepBounds::new(&scene.mesh), settings.gravity, options.dt())?;
     Files::check(options)?;
     let (name, solver) = (scene.name, settings.method.solver().name());
     let (mut cloth, place) = build(options, scene, settings)?;
@@ -70,20 +71,10 @@ struct Place {
 /// Makes the cloth where the options and the machine allow it.
 fn build(options: &Options, scene: Scene, settings: Settings) -> Result<(Cloth, Place)> {
     let backend = Backend::from(options.backend);
-    let choice = pollster::block_on(backend.choose(options.adapter.as_deref()))?;
-    let mut reason = choice.reason;
-    if let Some(gpu) = choice.gpu {
-        let adapter = gpu.adapter().map(Gpu::label);
-        match Cloth::on_gpu_blocking(&gpu, scene.clone(), options.settings()) {
-            Ok(cloth) => return Ok((cloth, Place { on_gpu: true, adapter, reason })),
-            // A device too small or too broken for this cloth is a reason for the CPU, unless it must be this device.
-            Err(error @ (Error::Limit { .. } | Error::Device { .. })) if backend == Backend::Auto => {
-                reason = format!("{} cannot hold this cloth: {error}", adapter.unwrap_or_default());
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok((Cloth::on_cpu(scene, settings)?, Place { on_gpu: false, adapter: None, reason }))
+    let cloth = Cloth::on_backend_blocking(backend, options.adapter.as_deref(), scene, settings)?;
+    let adapter = cloth.gpu().map(|gpu| gpu.adapter().map(Gpu::label).unwrap_or_default());
+    let place = Place { on_gpu: cloth.gpu().is_some(), adapter, reason: cloth.reason().to_owned() };
+    Ok((cloth, place))
 }
 
 /// Simulates and writes all frames; `None` if it was interrupted.

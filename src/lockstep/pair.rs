@@ -1,14 +1,6 @@
-//! Lock-step comparison of CPU and GPU: after every single dispatch.
-//!
-//! Before each dispatch the CPU's fields are copied to the GPU, that one dispatch runs on both, and every field it may
-//! write is compared, so an error is named where it arises: kernel, place in the program, element, both values.
-//!
-//! **Bound.** Compilers reassociate and GPUs fuse, so bit equality is not asked for. Integers must be equal. A float
-//! may differ by 32·2⁻²⁴ of a scale: the largest magnitude of that lane in the field before or after, or the magnitude
-//! of what entered it where that may be larger ([`crate::fields::Spec::floor`]).
+//! Both backends side by side.
 
-use std::fmt;
-
+use super::{Agreement, BOUND, Mismatch};
 use crate::cpu;
 use crate::error::{Error, Result};
 use crate::fields::{Fields, Precision, Spec};
@@ -17,58 +9,6 @@ use crate::gpu::readback::Waiting;
 use crate::gpu::runner::Runner;
 use crate::program::{Dispatch, Item, Program};
 
-/// Relative bound on floats: 32 rounding errors.
-pub const BOUND: f32 = 32.0 / (1 << 24) as f32;
-
-/// Where two backends differ first.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Mismatch {
-    /// Kernel whose result differs.
-    pub kernel: &'static str,
-    /// How many dispatches ran before it.
-    pub dispatch: u64,
-    /// Field that differs.
-    pub field: &'static str,
-    /// Element of the field.
-    pub element: usize,
-    /// 32-bit word inside the element.
-    pub lane: usize,
-    /// Value on the CPU (the bits of an integer as a float where the field holds integers).
-    pub cpu: f32,
-    /// Value on the GPU.
-    pub gpu: f32,
-    /// Difference that would have been accepted.
-    pub bound: f32,
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, dispatch, field, element, lane, cpu, gpu, bound } = self;
-        write!(
-            formatter,
-            "kernel `{kernel}` (dispatch {dispatch}): {field}[{element}].{lane} is {cpu:e} ({:#010x}) on the CPU and \
-             {gpu:e} ({:#010x}) on the GPU; {bound:e} would have been accepted",
-            cpu.to_bits(),
-            gpu.to_bits(),
-        )
-    }
-}
-
-/// What was compared.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Agreement {
-    /// Dispatches that ran on both.
-    pub dispatches: u64,
-    /// Words that were compared.
-    pub words: u64,
-    /// Largest difference, as a part of what would have been accepted.
-    pub worst: f32,
-    /// Kernels that were compared, in the order of their first dispatch.
-    pub kernels: Vec<&'static str>,
-}
-
 /// Runs a program on both backends, one dispatch at a time; `fields` is left as the CPU leaves it.
 ///
 /// A user's own stage is tested by the same function: put it in [`crate::Settings::stages`] and hand over
@@ -76,7 +16,6 @@ pub struct Agreement {
 ///
 /// # Errors
 /// [`Error::Mismatch`] at the first difference; [`Error::Device`] and others as [`crate::Cloth::on_gpu`].
-#[cfg(not(target_arch = "wasm32"))]
 pub fn compare(gpu: &Gpu, program: &Program, fields: &mut Fields, at_most: u64) -> Result<Agreement> {
     let runner = pollster::block_on(Runner::new(gpu, program, fields))?;
     let cpu = cpu::Runner::new(program, fields)?;
@@ -162,7 +101,7 @@ impl Pair {
         for (index, (cpu, gpu)) in cpu.iter().zip(gpu).enumerate() {
             let bound = match spec.precision {
                 Precision::Exact => 0.0,
-                Precision::Rounded => BOUND * scales[index % lanes].max(floor),
+                Precision::Rounded => BOUND * dispatch.kernel.amplification * scales[index % lanes].max(floor),
             };
             let excess = excess(&spec, *cpu, *gpu, bound);
             self.agreement.worst = self.agreement.worst.max(excess.min(1.0));

@@ -1,0 +1,225 @@
+//! Yarns: the warp and weft threads of a mesh, as chains of edges.
+//!
+//! The matrix of eq. (7) couples two edges only where they share a vertex. Along one yarn that is a tridiagonal matrix,
+//! the discrete equation of a string, which can be solved exactly; yarns of different directions couple only as far as
+//! the cloth is sheared. So everything that is fast on cloth works yarn by yarn.
+//!
+//! **Tracing.** A yarn goes on from an edge, through a vertex, to the one edge there that shares no face with it. At a
+//! regular inner vertex of quads that is the opposite edge, on a border the next edge of the border, on a chain the next
+//! link. Where there is no such edge or more than one (corners, irregular vertices, the inside of a triangle mesh), the
+//! yarn ends. A yarn may close on itself (a sleeve); then it starts at its smallest vertex.
+//!
+//! **Families.** Two yarns with a common vertex are in different families, so all yarns of a family can be moved at
+//! once. On a grid, a tube and whatever else is woven of warp and weft there are exactly two; irregular vertices, where
+//! more than two yarns meet, and triangles need more.
+//!
+//! All of it is a pure function of the mesh: yarns are found in the order of their smallest edge.
+
+use std::ops::Range;
+
+use crate::mesh::Mesh;
+use crate::params::Link;
+
+/// One yarn: consecutive edges of [`Yarns::edges`], the head of each the tail of the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Yarn {
+    /// Its edges.
+    pub edges: Range<u32>,
+    /// Whether the last edge ends where the first starts.
+    pub closed: bool,
+}
+
+/// The yarns of a mesh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Yarns {
+    /// The mesh's edges in yarn order: family by family, yarn by yarn, each directed along its yarn.
+    pub edges: Vec<Link>,
+    /// For each of `edges` its index in [`Mesh::edges`].
+    pub canonical: Vec<u32>,
+    /// The yarns, family by family.
+    pub yarns: Vec<Yarn>,
+    /// Ranges of `yarns`, one per family.
+    pub families: Vec<Range<u32>>,
+}
+
+impl Yarns {
+    /// Traces the yarns of a mesh.
+    pub fn new(mesh: &Mesh) -> Self {
+        let opposites = Opposites::new(mesh);
+        let paths = trace(mesh.edges(), &opposites);
+        let family_of = assign(mesh.vertex_count(), &paths);
+        let count = family_of.iter().max().map_or(0, |most| most + 1);
+        let (mut edges, mut canonical, mut yarns, mut families) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for family in 0..count {
+            let first = yarns.len() as u32;
+            for (path, _) in paths.iter().zip(&family_of).filter(|(_, of)| **of == family) {
+                let start = edges.len() as u32;
+                for (step, &edge) in path.edges.iter().enumerate() {
+                    let (tail, head) = (path.vertices[step], path.vertices[step + 1]);
+                    edges.push(Link { tail, head, ..mesh.edges()[edge as usize] });
+                    canonical.push(edge);
+                }
+                yarns.push(Yarn { edges: start..edges.len() as u32, closed: path.closed() });
+            }
+            families.push(first..yarns.len() as u32);
+        }
+        Self { edges, canonical, yarns, families }
+    }
+
+    /// Number of edges of the longest yarn; 0 without edges.
+    pub fn longest(&self) -> u32 {
+        self.yarns.iter().map(|yarn| yarn.edges.end - yarn.edges.start).max().unwrap_or(0)
+    }
+}
+
+/// For each edge the edge that goes on at its tail and at its head.
+struct Opposites {
+    /// `u32::MAX` where a yarn ends.
+    next: Vec<[u32; 2]>,
+}
+
+impl Opposites {
+    fn new(mesh: &Mesh) -> Self {
+        let edges = mesh.edges();
+        let mut around: Vec<Vec<u32>> = vec![Vec::new(); mesh.vertex_count()];
+        for (index, edge) in edges.iter().enumerate() {
+            around[edge.tail as usize].push(index as u32);
+            around[edge.head as usize].push(index as u32);
+        }
+        let faces = faces_of_edges(mesh);
+        let mut next = vec![[u32::MAX; 2]; edges.len()];
+        for (vertex, around) in around.iter().enumerate() {
+            for &edge in around {
+                let on = follower(edge, around, &faces);
+                // Both must agree: a yarn that comes back must find the way it went.
+                if let Some(on) = on.filter(|on| follower(*on, around, &faces) == Some(edge)) {
+                    let side = usize::from(edges[edge as usize].head as usize == vertex);
+                    next[edge as usize][side] = on;
+                }
+            }
+        }
+        Self { next }
+    }
+}
+
+/// The only other edge at a vertex that shares no face with this one.
+fn follower(edge: u32, around: &[u32], faces: &[Vec<u32>]) -> Option<u32> {
+    let apart = |other: &&u32| {
+        **other != edge && !faces[edge as usize].iter().any(|face| faces[**other as usize].contains(face))
+    };
+    let mut candidates = around.iter().filter(apart);
+    let first = candidates.next()?;
+    // A vertex with more than four edges is irregular whatever its faces say.
+    if candidates.next().is_some() || around.len() > 4 { None } else { Some(*first) }
+}
+
+/// Numbers of the faces at each edge.
+fn faces_of_edges(mesh: &Mesh) -> Vec<Vec<u32>> {
+    let edges = mesh.edges();
+    let mut faces = vec![Vec::new(); edges.len()];
+    for (number, face) in mesh.faces().iter().enumerate() {
+        let vertices = face.vertices();
+        for (a, b) in vertices.iter().zip(vertices.iter().cycle().skip(1)) {
+            let pair = (*a.min(b), *a.max(b));
+            // An edge may have been made a spring or free: then it carries no yarn.
+            if let Ok(edge) = edges.binary_search_by_key(&pair, |edge| (edge.tail, edge.head)) {
+                faces[edge].push(number as u32);
+            }
+        }
+    }
+    faces
+}
+
+/// A traced yarn in canonical edge indices.
+struct Path {
+    edges: Vec<u32>,
+    /// One more than edges; first and last are equal if it is closed.
+    vertices: Vec<u32>,
+}
+
+impl Path {
+    fn closed(&self) -> bool {
+        self.edges.len() > 1 && self.vertices.first() == self.vertices.last()
+    }
+}
+
+fn trace(edges: &[Link], opposites: &Opposites) -> Vec<Path> {
+    let mut taken = vec![false; edges.len()];
+    let mut paths = Vec::new();
+    for seed in 0..edges.len() as u32 {
+        if taken[seed as usize] {
+            continue;
+        }
+        // Back to the start of the yarn, or once around.
+        let (mut edge, mut side) = (seed, 0);
+        loop {
+            let on = opposites.next[edge as usize][side];
+            if on == u32::MAX || on == seed {
+                break;
+            }
+            let vertex = end(&edges[edge as usize], side);
+            (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
+        }
+        let closed = opposites.next[edge as usize][side] == seed && edge != seed;
+        // Then forwards along it. A closed yarn starts at the seed, whose tail is its smallest vertex.
+        let (mut edge, mut side) = if closed { (seed, 1) } else { (edge, 1 - side) };
+        let mut path = Path { edges: Vec::new(), vertices: vec![end(&edges[edge as usize], 1 - side)] };
+        loop {
+            taken[edge as usize] = true;
+            let vertex = end(&edges[edge as usize], side);
+            path.edges.push(edge);
+            path.vertices.push(vertex);
+            let on = opposites.next[edge as usize][side];
+            if on == u32::MAX || taken[on as usize] {
+                break;
+            }
+            (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
+        }
+        paths.push(path);
+    }
+    paths
+}
+
+/// Vertex at side 0 (tail) or 1 (head).
+fn end(edge: &Link, side: usize) -> u32 {
+    if side == 0 { edge.tail } else { edge.head }
+}
+
+fn side_of(edge: &Link, vertex: u32) -> usize {
+    usize::from(edge.head == vertex)
+}
+
+/// Family of each path: breadth first from the first path of each piece, the smallest family that no path with a common
+/// vertex has. Where two families suffice for a piece, that finds them.
+fn assign(vertex_count: usize, paths: &[Path]) -> Vec<u32> {
+    let mut at: Vec<Vec<u32>> = vec![Vec::new(); vertex_count];
+    for (index, path) in paths.iter().enumerate() {
+        for &vertex in &path.vertices {
+            if at[vertex as usize].last() != Some(&(index as u32)) {
+                at[vertex as usize].push(index as u32);
+            }
+        }
+    }
+    let mut family = vec![u32::MAX; paths.len()];
+    let mut queue = std::collections::VecDeque::new();
+    for root in 0..paths.len() as u32 {
+        if family[root as usize] != u32::MAX {
+            continue;
+        }
+        queue.push_back(root);
+        while let Some(path) = queue.pop_front() {
+            if family[path as usize] != u32::MAX {
+                continue;
+            }
+            let crossing = || paths[path as usize].vertices.iter().flat_map(|&vertex| &at[vertex as usize]);
+            let mut used: Vec<u32> =
+                crossing().map(|&other| family[other as usize]).filter(|family| *family != u32::MAX).collect();
+            used.sort_unstable();
+            used.dedup();
+            let free = (0..).zip(&used).find(|(free, used)| free != *used).map_or(used.len() as u32, |(free, _)| free);
+            family[path as usize] = free;
+            queue.extend(crossing().filter(|&&other| family[other as usize] == u32::MAX));
+        }
+    }
+    family
+}
