@@ -64,6 +64,23 @@ fn advance(invocation: Invocation) {
     }
 }
 
+// The leaves of r·z and r·r after another preconditioner than the diagonal has written z.
+@compute @workgroup_size(GROUP)
+fn dot_residuals(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let e = element(invocation);
+    var energy = vec2<f32>();
+    if (e < range.end) {
+        energy = vec2<f32>(residuals[e] * preconditioned[e], residuals[e] * residuals[e]);
+    }
+    let total = group_sum(energy, invocation.lane);
+    if (invocation.lane == 0u && e < range.end) {
+        partials[group_index(invocation)] = total;
+    }
+}
+
 // p = z + β p.
 @compute @workgroup_size(GROUP)
 fn turn_search(invocation: Invocation) {

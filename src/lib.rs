@@ -86,7 +86,7 @@ pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor};
 pub use report::{Report, Snapshot, Strain};
 pub use scene::Scene;
 pub use settings::Settings;
-pub use solver::{FastProjection, GaussSeidel, Jacobi, Method, YarnSweep};
+pub use solver::{FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
 pub use substeps::Substeps;
 pub use topology::Topology;
 pub use wgpu;

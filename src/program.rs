@@ -320,6 +320,21 @@ impl<'a> Recorder<'a> {
         self.items.push(Item::Dispatch(Dispatch { kernel, renames: &[], range, guard, arguments }));
     }
 
+    /// Launches a kernel on a range, with arguments and with some of its fields standing for others.
+    pub fn dispatch_with(
+        &mut self,
+        kernel: &'static Kernel,
+        range: ops::Range<u32>,
+        arguments: [u32; 4],
+        renames: &'static [(&'static str, &'static str)],
+    ) {
+        let before = self.items.len();
+        self.dispatch_range(kernel, range, arguments);
+        if let Some(Item::Dispatch(dispatch)) = self.items.get_mut(before) {
+            dispatch.renames = renames;
+        }
+    }
+
     /// Launches a kernel with some of its fields standing for others.
     pub fn dispatch_renamed(
         &mut self,
@@ -327,11 +342,7 @@ impl<'a> Recorder<'a> {
         domain: Domain,
         renames: &'static [(&'static str, &'static str)],
     ) {
-        let before = self.items.len();
-        self.dispatch(kernel, domain);
-        if let Some(Item::Dispatch(dispatch)) = self.items.get_mut(before) {
-            dispatch.renames = renames;
-        }
+        self.dispatch_with(kernel, 0..self.sizes.of(domain) as u32, [0; 4], renames);
     }
 
     /// Records a loop whose bound may be lowered to fit a budget of dispatches; returns its guard word, which stays on if the

@@ -16,7 +16,7 @@ use taut::program::{Kernel, Recorder};
 use taut::stage::Stage;
 use taut::{
     Cloth, Error, FastProjection, FrameInput, GaussSeidel, Jacobi, Mass, Mesh, MeshDescriptor, Method, PinTarget,
-    Relocation, Result, Scene, Settings, Substeps, scene,
+    Preconditioner, Relocation, Result, Scene, Settings, Substeps, YarnSweep, scene,
 };
 
 const NAN: f32 = f32::NAN;
@@ -130,7 +130,9 @@ fn the_ends_of_every_range_are_accepted() {
         inner_iterations,
         tolerance: 1e-30,
         step_clamp: 10.0,
+        ..Default::default()
     }));
+    method(Method::YarnSweep(YarnSweep { sweeps: 1, step_clamp: 10.0 }));
 }
 
 #[test]
@@ -460,7 +462,7 @@ fn what_is_not_finite_is_thrown_away_and_said() {
         cloth.step(&frame(FRAME)).expect("the step runs");
         let next = cloth.snapshot().expect("no device");
         assert!(!next.report.rejected && next.report.substeps == 8, "{name}: {:?}", next.report);
-        let method = Method::named(name).expect("a listed name is known");
+        let method = common::method(name);
         let mut calm = cpu(hang(), Settings { method, substeps: Substeps::Fixed(8), ..Default::default() });
         calm.step(&frame(FRAME)).expect("the step runs");
         calm.step(&frame(FRAME)).expect("the step runs");
@@ -527,7 +529,7 @@ fn descriptor() -> impl Strategy<Value = MeshDescriptor> {
 
 fn method() -> impl Strategy<Value = (usize, u32, u32, f32, f32, Option<u64>)> {
     // Small counts: the time of this test is not what is tested.
-    (0..3usize, 1..6u32, 1..4u32, number(0.0..1.0), number(0.0..1.0), proptest::option::of(any::<u64>()))
+    (0..5usize, 1..6u32, 1..4u32, number(0.0..1.0), number(0.0..1.0), proptest::option::of(any::<u64>()))
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
@@ -538,7 +540,9 @@ fn settings() -> impl Strategy<Value = Settings> {
         let method = match kind {
             0 => Method::GaussSeidel(GaussSeidel { sweeps: count, sweeps_per_check: inner, seed }),
             1 => Method::Jacobi(Jacobi { sweeps: count, sweeps_per_check: inner, relaxation: a, blend: b }),
+            2 => Method::YarnSweep(YarnSweep { sweeps: count, step_clamp: b }),
             _ => Method::FastProjection(FastProjection {
+                preconditioner: if kind == 3 { Preconditioner::Lines } else { Preconditioner::Jacobi },
                 iterations: count,
                 inner_iterations: seed.map(|_| inner),
                 tolerance: a,

@@ -143,7 +143,7 @@ fn folding_to_two_dimensions_changes_no_bit() {
     };
     for (solver, _) in methods() {
         let run = |gpu: &Gpu| {
-            let method = taut::Method::named(solver).unwrap();
+            let method = method(solver);
             let scene = scene::curtain(14).unwrap();
             let settings = Settings { substeps: Substeps::Fixed(6), method, ..Default::default() };
             let mut cloth = Cloth::on_gpu_blocking(gpu, scene, settings).unwrap();

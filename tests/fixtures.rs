@@ -49,7 +49,7 @@ fn still(method: Method, strain_limit: f32) -> Settings {
 
 /// Exactly so many projections, each solved as far as f32 goes, unclamped.
 fn fast(iterations: u32) -> Method {
-    Method::FastProjection(FastProjection { iterations, inner_iterations: None, tolerance: 1e-6, step_clamp: 10.0 })
+    Method::FastProjection(FastProjection { iterations, tolerance: 1e-6, step_clamp: 10.0, ..Default::default() })
 }
 
 fn sweep(sweeps: u32) -> Method {
@@ -492,7 +492,7 @@ fn stretched_sheet(size: u32, stretch: f32) -> Scene {
 
 /// As K8 and X9 were counted: residual down to 1 %, no clamp.
 fn counted(iterations: u32) -> Method {
-    Method::FastProjection(FastProjection { iterations, inner_iterations: None, tolerance: 1e-2, step_clamp: 10.0 })
+    Method::FastProjection(FastProjection { iterations, tolerance: 1e-2, step_clamp: 10.0, ..Default::default() })
 }
 
 #[test]
@@ -805,7 +805,7 @@ fn q3_collapsed_edge_is_flagged_and_halving_cures_it() {
         assert_eq!(report.inner_iterations, 0, "{name}: an empty row is nothing to solve");
 
         // The same velocity for half the time ends at 0.5.
-        let method = Method::named(name).expect("a listed name is known");
+        let method = common::method(name);
         let end = [[0.0; 3], [0.5, 0.0, 0.0]];
         let found = stepped_to(scene, still(method, 0.01), &end, 0.5 * H);
         assert_eq!(found.report.converged, Some(true), "{name}: {:?}", found.report);

@@ -18,7 +18,7 @@ const H: f32 = 1.0 / 64.0;
 
 /// Exactly so many projections, each solved to `tolerance`, unclamped.
 fn fast(iterations: u32, tolerance: f32) -> Method {
-    Method::FastProjection(FastProjection { iterations, inner_iterations: None, tolerance, step_clamp: 10.0 })
+    Method::FastProjection(FastProjection { iterations, tolerance, step_clamp: 10.0, ..Default::default() })
 }
 
 /// One substep per frame, no gravity, a limit that is not in the way.

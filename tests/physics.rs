@@ -410,3 +410,10 @@ fn a_flat_view_works_on_several_threads_too() {
     let expected = 140.0 * 140.0 * 1e-5 / 60.0;
     assert!((momentum / expected - 1.0).abs() < 1e-3, "{momentum} instead of {expected} N·s for {total} kg");
 }
+
+#[test]
+fn yarn_sweeps_rest() {
+    for substeps in [8, 32, 1000] {
+        stays_at_rest(Method::named("yarn-sweep").unwrap(), substeps);
+    }
+}

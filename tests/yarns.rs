@@ -1,7 +1,13 @@
 //! Yarns of all kinds of meshes, and the line solve against f64.
 
+mod common;
+
+use common::*;
 use taut::yarns::Yarns;
-use taut::{Face, Mass, Mesh, MeshDescriptor, Result};
+use taut::{
+    Cloth, Face, FastProjection, Mass, Mesh, MeshDescriptor, Method, Preconditioner, Result, Scene, Settings, Substeps,
+    YarnSweep, scene,
+};
 
 /// Checks what every mesh's yarns must satisfy; returns (families, yarns, closed yarns, longest).
 fn check(mesh: &Mesh) -> (usize, usize, usize, u32) {
@@ -154,4 +160,167 @@ fn triangles_and_chains_are_covered_too() -> Result<()> {
     let ring = Mesh::new(MeshDescriptor { positions, lines, mass, ..Default::default() })?;
     assert_eq!(check(&ring), (1, 1, 1, 6));
     Ok(())
+}
+
+/// A yarn of `count` edges of length 1/count with the given vertices; `pins` at its ends, closed or not.
+fn yarn(points: &[[f32; 3]], pins: Vec<u32>, closed: bool) -> Scene {
+    let count = if closed { points.len() } else { points.len() - 1 };
+    let rest = 1.0 / count as f32;
+    let lines: Vec<[u32; 2]> = (0..count).map(|k| [k as u32, ((k + 1) % points.len()) as u32]).collect();
+    let overrides = lines
+        .iter()
+        .map(|ends| taut::EdgeOverride { ends: *ends, kind: taut::EdgeKind::Inextensible, rest: Some(rest) })
+        .collect();
+    let mass = Mass::PerVertex((0..points.len()).map(|k| 1.0 + 0.5 * (k % 3) as f32).collect());
+    let positions = points.to_vec();
+    let descriptor = MeshDescriptor { positions, lines, mass, pins, overrides, ..Default::default() };
+    Scene { name: "yarn", mesh: Mesh::new(descriptor).unwrap(), start: points.to_vec() }
+}
+
+/// Positions after one exact Newton step on C = |d| − l in f64, by a dense solve.
+fn exact(scene: &Scene) -> Vec<[f64; 3]> {
+    let points: Vec<[f64; 3]> = scene.start.iter().map(|p| p.map(f64::from)).collect();
+    let w: Vec<f64> = scene.mesh.inverse_masses().iter().map(|w| f64::from(*w)).collect();
+    let edges = scene.mesh.edges();
+    let n = edges.len();
+    let minus = |a: [f64; 3], b: [f64; 3]| [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let mut directions = Vec::new();
+    let mut right = Vec::new();
+    for edge in edges {
+        let d = minus(points[edge.head as usize], points[edge.tail as usize]);
+        let length = dot(d, d).sqrt();
+        directions.push(d.map(|x| x / length));
+        right.push(length - f64::from(edge.rest));
+    }
+    let mut matrix = vec![vec![0.0; n]; n];
+    for i in 0..n {
+        for j in 0..n {
+            for (vertex, sign) in [(edges[i].tail, -1.0), (edges[i].head, 1.0)] {
+                for (other, other_sign) in [(edges[j].tail, -1.0), (edges[j].head, 1.0)] {
+                    if vertex == other {
+                        matrix[i][j] += sign * other_sign * w[vertex as usize] * dot(directions[i], directions[j]);
+                    }
+                }
+            }
+        }
+    }
+    // Gaussian elimination with pivoting: small, dense, and nobody's code but its own.
+    for column in 0..n {
+        let pivot = (column..n).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs())).unwrap();
+        matrix.swap(column, pivot);
+        right.swap(column, pivot);
+        for row in column + 1..n {
+            let factor = matrix[row][column] / matrix[column][column];
+            for k in column..n {
+                matrix[row][k] -= factor * matrix[column][k];
+            }
+            right[row] -= factor * right[column];
+        }
+    }
+    for row in (0..n).rev() {
+        let known: f64 = (row + 1..n).map(|k| matrix[row][k] * right[k]).sum();
+        right[row] = (right[row] - known) / matrix[row][row];
+    }
+    let mut moved = points.clone();
+    for (e, edge) in edges.iter().enumerate() {
+        for axis in 0..3 {
+            moved[edge.tail as usize][axis] += w[edge.tail as usize] * directions[e][axis] * right[e];
+            moved[edge.head as usize][axis] -= w[edge.head as usize] * directions[e][axis] * right[e];
+        }
+    }
+    moved
+}
+
+/// One sweep over a chain is one exact line solve; its largest error as a part of the largest motion.
+fn error_of_one_solve(make: &dyn Fn(Scene, Settings) -> Cloth, scene: &Scene) -> f64 {
+    let settings = Settings {
+        gravity: [0.0; 3],
+        substeps: Substeps::Fixed(1),
+        strain_limit: 1e-3,
+        method: Method::YarnSweep(YarnSweep { sweeps: 1, step_clamp: 10.0 }),
+        ..Default::default()
+    };
+    let mut cloth = make(scene.clone(), settings);
+    cloth.step(&frame(FRAME)).unwrap();
+    let found = cloth.snapshot().unwrap().positions;
+    let (mut error, mut motion) = (0.0f64, 0.0f64);
+    for ((found, expected), start) in found.iter().zip(exact(scene)).zip(&scene.start) {
+        for axis in 0..3 {
+            error = error.max((f64::from(found[axis]) - expected[axis]).abs());
+            motion = motion.max((expected[axis] - f64::from(start[axis])).abs());
+        }
+    }
+    // Positions of about 1 m are rounded to 6e-8 m, whatever the solve does.
+    (error - 1.2e-7).max(0.0) / motion
+}
+
+#[test]
+fn the_line_solve_is_exact_on_yarns_of_every_kind() {
+    let gpu = gpu();
+    let random = |k: usize, salt: f32| ((k as f32 * 12.9898 + salt) * 43_758.547).sin();
+    for count in [1usize, 2, 5, 16, 17, 33, 70, 200] {
+        let at = |k: usize| k as f32 / count as f32;
+        let taut: Vec<[f32; 3]> = (0..=count).map(|k| [1.05 * at(k), 0.001 * random(k, 1.0), 0.0]).collect();
+        let wavy: Vec<[f32; 3]> =
+            (0..=count).map(|k| [at(k), 0.03 * (9.0 * at(k)).sin(), 0.01 * (5.0 * at(k)).cos()]).collect();
+        let step = 1.0 / count as f32;
+        let mut crumpled = vec![[0.0f32; 3]];
+        for k in 0..count {
+            let [x, y, z] = crumpled[k];
+            crumpled.push([x + step * random(k, 2.0), y + step * random(k, 3.0), z + step * random(k, 4.0)]);
+        }
+        let ring: Vec<[f32; 3]> = (0..count.max(3))
+            .map(|k| {
+                let angle = k as f32 / count.max(3) as f32 * std::f32::consts::TAU;
+                [0.17 * angle.cos(), 0.17 * angle.sin(), 0.02 * (3.0 * angle).sin()]
+            })
+            .collect();
+        let ends = vec![0, count as u32];
+        // Bounds on the error relative to the motion: rounding (6e-8) times the condition of a string, about 1.6 m² for a
+        // taut one and far less for the others. A row fixed at both ends is softer still: its condition is that of its sag.
+        let string = 2e-7 * (10.0 + (count * count) as f64);
+        let mut cases = vec![
+            ("taut", yarn(&taut, vec![0], false), string),
+            ("wavy", yarn(&wavy, vec![0], false), string),
+            ("crumpled", yarn(&crumpled, vec![0], false), 1e-4),
+            ("free", yarn(&wavy, vec![], false), string),
+            ("closed", yarn(&ring, vec![], true), string),
+        ];
+        if count > 2 {
+            cases.push(("both ends pinned", yarn(&wavy, ends, false), string));
+        }
+        for (kind, scene, bound) in cases {
+            let here = error_of_one_solve(&cpu, &scene);
+            assert!(here < bound, "{kind}, {count} edges: {here:e} on the CPU, {bound:e} allowed");
+            if let Some(gpu) = &gpu {
+                let on_gpu = |scene, settings| Cloth::on_gpu_blocking(gpu, scene, settings).unwrap();
+                let there = error_of_one_solve(&on_gpu, &scene);
+                assert!(there < bound, "{kind}, {count} edges: {there:e} on the GPU, {bound:e} allowed");
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_precondition_and_a_chain_needs_one_iteration() {
+    let run = |scene: Scene, preconditioner: Preconditioner| {
+        let method = Method::FastProjection(FastProjection { preconditioner, tolerance: 1e-2, ..Default::default() });
+        let mut cloth = cpu(scene, Settings { method, ..Default::default() });
+        let (mut outer, mut inner) = (0, 0);
+        for _ in 0..30 {
+            cloth.step(&frame(FRAME)).unwrap();
+            let report = cloth.snapshot().unwrap().report;
+            assert_eq!(report.converged, Some(true));
+            outer += report.iterations;
+            inner += report.inner_iterations;
+        }
+        f64::from(inner) / f64::from(outer)
+    };
+    assert_eq!(run(scene::chain(32).unwrap(), Preconditioner::Lines), 1.0, "exact for a chain");
+    for (name, scene) in [("curtain", scene::curtain(32).unwrap()), ("hang", scene::hang(32).unwrap())] {
+        let (lines, jacobi) = (run(scene.clone(), Preconditioner::Lines), run(scene, Preconditioner::Jacobi));
+        assert!(lines <= 4.0, "{name}: {lines} iterations per solve");
+        assert!(jacobi >= 8.0 * lines, "{name}: {jacobi} with the diagonal, {lines} with lines");
+    }
 }

@@ -32,16 +32,26 @@ pub static BEGIN_SOLVE: Kernel = kernel("begin_solve", begin_solve_body).shape(S
 pub static DECIDE_SOLVE: Kernel = kernel("decide_solve", decide_solve_body).shape(Shape::Group);
 /// Moves the solution along the search direction.
 pub static ADVANCE: Kernel = kernel("advance", advance_body).shape(Shape::Reduction);
+/// The leaves of r·z and r·r after another preconditioner than the diagonal.
+pub static DOT_RESIDUALS: Kernel = kernel("dot_residuals", dot_residuals_body).shape(Shape::Reduction);
 /// Next search direction.
 pub static TURN_SEARCH: Kernel = kernel("turn_search", turn_search_body);
 
 /// Records a solve of at most `iterations` iterations with `apply` as its operator; returns the guard word of its loop.
-pub fn record(recorder: &mut Recorder<'_>, iterations: u32, apply: impl FnOnce(&mut Recorder<'_>)) -> u32 {
+/// `precondition` may replace z = r/diagonal by something better: it writes `preconditioned` and the leaves of r·z and
+/// r·r ([`DOT_RESIDUALS`]), or nothing.
+pub fn record(
+    recorder: &mut Recorder<'_>,
+    iterations: u32,
+    apply: impl FnOnce(&mut Recorder<'_>),
+    precondition: impl FnOnce(&mut Recorder<'_>),
+) -> u32 {
     recorder.dispatch_range(&BEGIN_SOLVE, 0..1, [0; 4]);
     recorder.repeat(iterations, |recorder| {
         recorder.dispatch_range(&DECIDE_SOLVE, 0..1, [0; 4]);
         apply(recorder);
         recorder.dispatch(&ADVANCE, Domain::Edges);
+        precondition(recorder);
         reduce::record(recorder, &reduce::SUM_PARTIALS, Domain::Edges, sums::RESIDUAL);
         recorder.dispatch(&TURN_SEARCH, Domain::Edges);
     })
@@ -95,6 +105,20 @@ fn advance_body(run: &mut Run<'_>) -> Result<()> {
             residuals[e] = residual;
             preconditioned[e] = z;
             lanes[e - first] = [residual * z, residual * residual];
+        }
+        partials[first / GROUP] = group_sum(&lanes);
+    }
+    Ok(())
+}
+
+fn dot_residuals_body(run: &mut Run<'_>) -> Result<()> {
+    let residuals = run.read::<f32>("residuals")?;
+    let preconditioned = run.read::<f32>("preconditioned")?;
+    let mut partials = run.write::<[f32; 2]>("partials")?;
+    for first in run.range().step_by(GROUP) {
+        let mut lanes = [[0.0f32; 2]; GROUP];
+        for e in first..run.range().end.min(first + GROUP) {
+            lanes[e - first] = [residuals[e] * preconditioned[e], residuals[e] * residuals[e]];
         }
         partials[first / GROUP] = group_sum(&lanes);
     }

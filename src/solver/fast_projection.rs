@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{Solver, apply_inverse_mass, banded_length, conjugate_gradient, in_band, within};
+use crate::solver::{Solver, apply_inverse_mass, banded_length, conjugate_gradient, in_band, lines, within};
 use crate::stage::{padded, reduce, strain, xyz};
 
 const WGSL: &str = include_str!("../../shaders/fast_projection.wgsl");
@@ -42,9 +42,23 @@ pub static APPLY_OPERATOR: Kernel = Kernel::new("apply_operator", WGSL, apply_op
 /// u −= W Jᵀ μ.
 pub static APPLY_MULTIPLIERS: Kernel = Kernel::new("apply_multipliers", WGSL, apply_multipliers_body);
 
+/// What makes the linear solve converge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Preconditioner {
+    /// The diagonal of A: cheap, about n iterations on an n × n cloth.
+    #[default]
+    Jacobi,
+    /// The blocks of A that belong to single yarns, solved exactly ([`crate::solver::lines`]): a handful of iterations, set
+    /// by shear and not by n.
+    Lines,
+}
+
 /// Parameters of the projection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FastProjection {
+    /// What makes the linear solve converge.
+    pub preconditioner: Preconditioner,
     /// Projection iterations per substep at most.
     pub iterations: u32,
     /// Iterations of one linear solve at most; `None` takes the number of edges, where exact arithmetic
@@ -58,7 +72,13 @@ pub struct FastProjection {
 
 impl Default for FastProjection {
     fn default() -> Self {
-        Self { iterations: 60, inner_iterations: None, tolerance: 0.02, step_clamp: 0.3 }
+        Self {
+            preconditioner: Preconditioner::Jacobi,
+            iterations: 60,
+            inner_iterations: None,
+            tolerance: 0.02,
+            step_clamp: 0.3,
+        }
     }
 }
 
@@ -82,8 +102,9 @@ impl Solver for FastProjection {
         let inner = self.inner_iterations.unwrap_or(edges + edges / 4 + 8);
         recorder.repeat(self.iterations, |recorder| {
             recorder.dispatch(&LINEARIZE, Domain::Edges);
+            self.precondition(recorder, &[("preconditioned", "searches")]);
             reduce::record(recorder, &reduce::SUM_PARTIALS, Domain::Edges, sums::RESIDUAL);
-            let solve = conjugate_gradient::record(recorder, inner, apply);
+            let solve = conjugate_gradient::record(recorder, inner, apply, |recorder| self.precondition(recorder, &[]));
             recorder.dispatch(&APPLY_MULTIPLIERS, Domain::Vertices);
             strain::record(recorder, 1, solve);
         });
@@ -91,6 +112,16 @@ impl Solver for FastProjection {
 
     fn live(&self) -> [f32; 4] {
         [self.tolerance, self.step_clamp, 0.0, 0.0]
+    }
+}
+
+impl FastProjection {
+    /// Records z = P r where P is more than the diagonal, which the other kernels bring along.
+    fn precondition(&self, recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {
+        if self.preconditioner == Preconditioner::Lines {
+            lines::solve_all(recorder, renames);
+            recorder.dispatch_renamed(&conjugate_gradient::DOT_RESIDUALS, Domain::Edges, renames);
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 //! |---|---|---|---|
 //! | [`GaussSeidel`] | one dispatch per color | n² sweeps for coherent strain | many small substeps, coarse limits |
 //! | [`Jacobi`] | two dispatches | several times more sweeps | as a baseline, or where coloring is poor |
-//! | [`FastProjection`] | one linear solve | n inner iterations, few outer ones | small limits |
+//! | [`FastProjection`] | one linear solve | n inner iterations with the diagonal, a handful with [lines] | small limits |
 //! | [`YarnSweep`] | one dispatch per family of yarns | not with n | wherever the mesh has yarns |
 //!
 //! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
@@ -23,9 +23,10 @@ pub mod conjugate_gradient;
 pub mod fast_projection;
 pub mod gauss_seidel;
 pub mod jacobi;
+pub mod lines;
 pub mod yarn_sweep;
 
-pub use fast_projection::FastProjection;
+pub use fast_projection::{FastProjection, Preconditioner};
 pub use gauss_seidel::GaussSeidel;
 pub use jacobi::Jacobi;
 pub use yarn_sweep::YarnSweep;

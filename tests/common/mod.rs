@@ -1,7 +1,7 @@
 //! What several test files need.
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
-use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings, wgpu};
+use taut::{Cloth, FastProjection, FrameInput, Gpu, Method, Preconditioner, Scene, Settings, wgpu};
 
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
 /// failure where `TAUT_REQUIRE_GPU=1`.
@@ -37,7 +37,23 @@ pub(crate) fn name(gpu: &Gpu) -> String {
 
 /// Every built-in solver.
 pub(crate) fn methods() -> impl Iterator<Item = (&'static str, Method)> {
-    Method::NAMES.into_iter().map(|name| (name, Method::named(name).expect("a listed name is known")))
+    solvers().map(|name| (name, method(name)))
+}
+
+/// Names of the built-in solvers, and of their variants with other kernels.
+pub(crate) fn solvers() -> impl Iterator<Item = &'static str> {
+    Method::NAMES.into_iter().chain([LINES])
+}
+
+const LINES: &str = "fast-projection with lines";
+
+/// The solver of a name that [`solvers`] lists.
+pub(crate) fn method(name: &str) -> Method {
+    if name == LINES {
+        let preconditioner = Preconditioner::Lines;
+        return Method::FastProjection(FastProjection { preconditioner, ..Default::default() });
+    }
+    Method::named(name).expect("a listed name is known")
 }
 
 pub(crate) fn frame(dt: f32) -> FrameInput<'static> {
@@ -76,7 +92,7 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
     let mut cloths = Vec::new();
     for (solver, _) in methods() {
         for name in taut::scene::NAMES {
-            let method = Method::named(solver).expect("a listed name is known");
+            let method = method(solver);
             let scene = Scene::named(name, size).expect("a listed name is known");
             cloths.push((format!("{solver} {name}"), cpu(scene, Settings { method, ..Default::default() })));
         }

@@ -1,7 +1,7 @@
-// Exact projection of whole yarns: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each
-// eliminates a run of consecutive edges; the last edge of each run is a separator, and the small tridiagonal system of
-// the separators is solved by one of them in workgroup memory. C = |d| − l, ∂C/∂x_head = n = d/|d|.
-// Arguments: lanes per yarn (a power of two up to GROUP). An element is one lane of one yarn.
+// The line solve: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each eliminates a run of
+// consecutive edges; the last edge of each run is a separator, and the small tridiagonal system of the separators is
+// solved by one of them in workgroup memory. Argument: lanes per yarn (a power of two up to GROUP). An element is one
+// lane of one yarn.
 
 struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 
@@ -10,18 +10,21 @@ struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> reactions: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read_write> directions: array<vec4<f32>>;   // n, coupling b to the edge before
-@group(0) @binding(6) var<storage, read_write> eliminations: array<vec4<f32>>; // 1/pivot, y, g, solution
+@group(0) @binding(5) var<storage, read_write> directions: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> eliminations: array<vec4<f32>>; // f, y, g, solution
+@group(0) @binding(7) var<storage, read> residuals: array<f32>;
+@group(0) @binding(8) var<storage, read_write> preconditioned: array<f32>;
 
 // Of each separator: x diagonal, y coupling to the separator before, z right-hand side, w solution.
 var<workgroup> separators: array<vec4<f32>, GROUP>;
 // What a run adds to the separator before it: x diagonal, y right-hand side. Then scratch of the cyclic solve.
 var<workgroup> gifts: array<vec2<f32>, GROUP>;
 
-// Direction (0 where nothing can be moved) and diagonal, or 1, of an edge; z of the second: constraint.
+// A row of the matrix and its right-hand side; direction 0 and diagonal 1 where nothing can be moved.
 struct Row { direction: vec3<f32>, diagonal: f32, residual: f32, tail_inverse_mass: f32 }
 
-fn row(e: u32) -> Row {
+// Of the projection itself: C = |d| − l, ∂C/∂x_head = n = d/|d|.
+fn geometric_row(e: u32) -> Row {
     let edge = edges[e];
     let a = vertices[edge.tail];
     let b = vertices[edge.head];
@@ -32,6 +35,20 @@ fn row(e: u32) -> Row {
         return Row(vec3<f32>(), 1.0, 0.0, a.inverse_mass);
     }
     return Row(d / extent, w, extent - banded_length(extent, edge.rest), a.inverse_mass);
+}
+
+// Of a linear solve that has been set up: directions hold q and 1/A_ee, 0 for an empty row.
+fn linearized_row(e: u32) -> Row {
+    let direction = directions[e];
+    let diagonal = select(1.0, 1.0 / direction.w, direction.w > 0.0);
+    return Row(direction.xyz, diagonal, residuals[e], vertices[edges[e].tail].inverse_mass);
+}
+
+fn row(e: u32, linearized: bool) -> Row {
+    if (linearized) {
+        return linearized_row(e);
+    }
+    return geometric_row(e);
 }
 
 // Pivots that rounding has eaten are held at a small part of the diagonal.
@@ -92,21 +109,11 @@ fn solve_separators(base: u32, count: u32, closed: bool) {
     }
 }
 
-fn pull_vertex(v: u32, inverse_mass: f32, pull: vec3<f32>, most: f32) {
-    if (inverse_mass > 0.0) {
-        let way = apply_inverse_mass(inverse_mass, pull);
-        let extent = length(way);
-        displacements[v] += vec4<f32>(select(way, way * (most / extent), extent > most), 0.0);
-    } else {
-        reactions[v] += vec4<f32>(pull / (clock.h * frame.dt), 0.0);
-    }
-}
+// What a lane knows of its run after the solve: its edges, the solution and direction of the edge before it.
+struct Part { first: u32, end: u32, last: bool, left: f32, before: vec3<f32> }
 
-@compute @workgroup_size(GROUP)
-fn project_yarn(invocation: Invocation) {
-    if (!running()) {
-        return;
-    }
+// Solves the yarns of this workgroup; the solutions are in `eliminations`. Every invocation must call it.
+fn solve_line(invocation: Invocation, linearized: bool) -> Part {
     let lanes_per_yarn = range.arguments.x;
     let slot = element(invocation);
     let lane = invocation.lane % lanes_per_yarn;
@@ -125,51 +132,49 @@ fn project_yarn(invocation: Invocation) {
     // The edge before the run, for the coupling of its first edge.
     var before = vec3<f32>();
     if (used && (first > yarn.first || closed)) {
-        before = row(select(first, yarn.first + yarn.count, first == yarn.first) - 1u).direction;
+        before = row(select(first, yarn.first + yarn.count, first == yarn.first) - 1u, linearized).direction;
     }
-    // Forward through the run; the edge before it enters as a right-hand side g.
+    // Forward through the run; the edge before it enters as a right-hand side g. Stored: f = b/pivot of the edge before,
+    // y and g divided by the edge's own pivot.
     var previous = before;
     var first_coupling = 0.0;
     var inverse = 0.0;
     var y = 0.0;
     var g = 0.0;
     for (var e = first; e < end; e++) {
-        let here = row(e);
+        let here = row(e, linearized);
         let coupling = -here.tail_inverse_mass * dot(previous, here.direction);
-        directions[e] = vec4<f32>(here.direction, coupling);
         previous = here.direction;
-        if (e == first) {
-            first_coupling = coupling;
+        if (!linearized) {
+            directions[e] = vec4<f32>(here.direction, 0.0);
         }
+        let f = coupling * inverse;
         if (e + 1u == end) {
-            let inside = e > first;
             separators[invocation.lane] = vec4<f32>(
-                here.diagonal - coupling * coupling * inverse,
-                select(coupling, coupling * g * inverse, inside),
-                here.residual - coupling * y * inverse,
+                here.diagonal - f * coupling,
+                select(coupling, f * g, e > first),
+                here.residual - f * y,
                 0.0,
             );
-        } else if (e == first) {
-            inverse = inverse_pivot(here.diagonal, here.diagonal);
-            y = here.residual;
-            g = -coupling;
-            eliminations[e] = vec4<f32>(inverse, y, g, 0.0);
+            eliminations[e] = vec4<f32>(f, 0.0, 0.0, 0.0);
         } else {
-            let f = coupling * inverse;
-            inverse = inverse_pivot(here.diagonal - f * coupling, here.diagonal);
+            g = select(-f * g, -coupling, e == first);
             y = here.residual - f * y;
-            g = -f * g;
-            eliminations[e] = vec4<f32>(inverse, y, g, 0.0);
+            inverse = inverse_pivot(here.diagonal - f * coupling, here.diagonal);
+            eliminations[e] = vec4<f32>(f, y * inverse, g * inverse, 0.0);
+        }
+        if (e == first) {
+            first_coupling = coupling;
         }
     }
     // Backward without the separators' values: what the run means for the separator before it.
     var sum = 0.0;
     var spike = 0.0;
     for (var k = 2u; k <= end - first; k++) {
-        let e = end - k;
-        let coupling = select(directions[e + 1u].w, 0.0, k == 2u);
-        sum = (eliminations[e].y - coupling * sum) * eliminations[e].x;
-        spike = (eliminations[e].z - coupling * spike) * eliminations[e].x;
+        let known = eliminations[end - k];
+        let f = eliminations[end - k + 1u].x;
+        sum = known.y - f * sum;
+        spike = known.z - f * spike;
     }
     if (used) {
         gifts[invocation.lane] = vec2<f32>(first_coupling * spike, -first_coupling * sum);
@@ -181,7 +186,7 @@ fn project_yarn(invocation: Invocation) {
     }
     workgroupBarrier();
 
-    // Backward with them, then move the vertices: each lane the tails of its edges, the last the end of an open yarn.
+    // Backward with them.
     var left = 0.0;
     if (used && (lane > 0u || closed)) {
         left = separators[base + (lane + runs - 1u) % runs].w;
@@ -191,18 +196,50 @@ fn project_yarn(invocation: Invocation) {
         let e = end - k;
         if (k > 1u) {
             let known = eliminations[e];
-            solution = (known.y + known.z * left - directions[e + 1u].w * solution) * known.x;
+            solution = known.y + known.z * left - eliminations[e + 1u].x * solution;
         }
         eliminations[e].w = solution;
     }
-    var behind = left * before;
-    for (var e = first; e < end; e++) {
+    return Part(first, end, end == yarn.first + yarn.count && !closed, left, before);
+}
+
+fn pull_vertex(v: u32, inverse_mass: f32, pull: vec3<f32>, most: f32) {
+    if (inverse_mass > 0.0) {
+        let way = apply_inverse_mass(inverse_mass, pull);
+        let extent = length(way);
+        displacements[v] += vec4<f32>(select(way, way * (most / extent), extent > most), 0.0);
+    } else {
+        reactions[v] += vec4<f32>(pull / (clock.h * frame.dt), 0.0);
+    }
+}
+
+// Projects a yarn: each lane moves the tails of its edges, the last one also the end of an open yarn.
+@compute @workgroup_size(GROUP)
+fn project_yarn(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let part = solve_line(invocation, false);
+    var behind = part.left * part.before;
+    for (var e = part.first; e < part.end; e++) {
         let edge = edges[e];
         let ahead = eliminations[e].w * directions[e].xyz;
         pull_vertex(edge.tail, vertices[edge.tail].inverse_mass, ahead - behind, frame.live.x * edge.rest);
         behind = ahead;
-        if (e + 1u == yarn.first + yarn.count && !closed) {
+        if (e + 1u == part.end && part.last) {
             pull_vertex(edge.head, vertices[edge.head].inverse_mass, -ahead, frame.live.x * edge.rest);
         }
+    }
+}
+
+// Preconditions a linear solve: z = P r, P the inverse of the blocks of A that belong to single yarns.
+@compute @workgroup_size(GROUP)
+fn solve_yarn(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let part = solve_line(invocation, true);
+    for (var e = part.first; e < part.end; e++) {
+        preconditioned[e] = eliminations[e].w;
     }
 }
