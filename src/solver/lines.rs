@@ -95,12 +95,16 @@ fn project_yarn_body(run: &mut Run<'_>) -> Result<()> {
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
     let mut directions = run.write::<[f32; 4]>("directions")?;
     let mut eliminations = run.write::<[f32; 4]>("eliminations")?;
+    let mut rows = Vec::new();
     for yarn in &yarns[run.range().start / lanes..run.range().end / lanes] {
-        for e in yarn.first as usize..(yarn.first + yarn.count) as usize {
-            directions[e] = padded(geometric_row(frame, edges, vertices, &displacements, e).direction);
+        let first = yarn.first as usize;
+        rows.clear();
+        for e in first..first + yarn.count as usize {
+            let row = geometric_row(frame, edges, vertices, &displacements, e);
+            directions[e] = padded(row.direction);
+            rows.push(row);
         }
-        let row = |e: usize| geometric_row(frame, edges, vertices, &displacements, e);
-        let (parts, count) = solve_line(yarn, lanes, row, &mut eliminations);
+        let (parts, count) = solve_line(yarn, lanes, |e| rows[e - first], &mut eliminations);
         for part in &parts[..count] {
             let mut behind = part.left * part.before;
             for e in part.first..part.end {

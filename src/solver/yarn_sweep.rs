@@ -2,8 +2,8 @@
 //!
 //! With C = |d| − l and n = d/|d| the system of one yarn is tridiagonal and solved exactly ([`crate::solver::lines`]).
 //! What is left after all families have been projected is their coupling through shear, which shrinks by σ² per sweep (σ
-//! the cosine between the warp's and the weft's force spaces, 0.2–0.5 in ordinary cloth): the number of sweeps does not
-//! grow with the resolution.
+//! the cosine between the warp's and the weft's force spaces, 0.2–0.5 in ordinary cloth): the number of sweeps hardly
+//! grows with the resolution.
 //!
 //! Cost per sweep: one dispatch per family, no reductions. Prefer it wherever the mesh has yarns.
 
