@@ -234,7 +234,13 @@ impl Cloth {
     /// # Errors
     /// As [`Settings::validate`] and, on a GPU, as [`Cloth::on_gpu`]; then nothing has changed.
     pub async fn set_method(&mut self, method: Method) -> Result<()> {
-        self.take_method(method).await
+        let (settings, recorded) = self.recorded_with(method)?;
+        match &mut self.engine {
+            Engine::Cpu(runner) => *runner = cpu::Runner::new(&recorded.program, &self.fields)?,
+            Engine::Gpu(runner) => runner.prepare(&recorded.program, &self.fields).await?,
+        }
+        (self.settings, self.recorded) = (settings, recorded);
+        Ok(())
     }
 
     /// [`Cloth::set_method`] for callers that are not async.
@@ -246,18 +252,13 @@ impl Cloth {
         pollster::block_on(self.set_method(method))
     }
 
-    /// Compiles and binds what a solver needs, then takes it.
-    async fn take_method(&mut self, method: Method) -> Result<()> {
+    /// Settings and recording with another solver.
+    fn recorded_with(&self, method: Method) -> Result<(Settings, Recorded)> {
         method.solver().validate()?;
         let settings = Settings { method, ..self.settings.clone() };
         let Recorded { substeps, frame, budget, .. } = self.recorded;
         let recorded = record(&self.shape, &settings, substeps, frame, budget)?;
-        match &mut self.engine {
-            Engine::Cpu(runner) => *runner = cpu::Runner::new(&recorded.program, &self.fields)?,
-            Engine::Gpu(runner) => runner.prepare(&recorded.program, &self.fields).await?,
-        }
-        (self.settings, self.recorded) = (settings, recorded);
-        Ok(())
+        Ok((settings, recorded))
     }
 
     /// Changes parameters of the solver: those that its documentation calls live cost nothing, counts record the step
@@ -275,10 +276,7 @@ impl Cloth {
     /// [`Error::OutOfRange`] for a parameter, [`Error::Field`] if the solver has kernels that were never prepared; then
     /// nothing has changed.
     pub fn tune(&mut self, method: Method) -> Result<()> {
-        method.solver().validate()?;
-        let settings = Settings { method, ..self.settings.clone() };
-        let Recorded { substeps, frame, budget, .. } = self.recorded;
-        let recorded = record(&self.shape, &settings, substeps, frame, budget)?;
+        let (settings, recorded) = self.recorded_with(method)?;
         match &mut self.engine {
             Engine::Cpu(runner) => *runner = cpu::Runner::new(&recorded.program, &self.fields)?,
             Engine::Gpu(runner) => runner.assemble(&recorded.program)?,
