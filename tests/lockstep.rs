@@ -39,9 +39,9 @@ fn every_solver_agrees_on_every_scene_and_adapter() {
     for gpu in gpus() {
         for solver in solvers() {
             for scene_name in scene::NAMES {
-                // The straight row between the pins of `patch` is a singular yarn: two right solves may differ by
-                // anything there, and do, in the seventh digit of the rows' lengths times 10⁵.
-                if scene_name == "patch" && (solver == "yarn-sweep" || solver.ends_with("lines")) {
+                // The straight row between the pins of `patch` is a singular yarn: its smallest pivot is rounding, held at
+                // 1e-5 of the diagonal, so two right solves may differ by 10⁵ roundings there.
+                if scene_name == "patch" && solver == "yarn-sweep" {
                     continue;
                 }
                 let cloth = moving(Scene::named(scene_name, 9).unwrap(), method(solver), 4);

@@ -138,7 +138,7 @@ pub fn in_band(frame: &Frame, length: f32, rest: f32) -> bool {
     length > frame.stretch_min * rest && length < frame.stretch_max * rest
 }
 
-/// An [`Error::OutOfRange`] unless `value` lies in `range`.
+/// An [`Error::OutOfRange`] unless the value is valid.
 pub(crate) fn within(field: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
     if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
 }
