@@ -9,17 +9,48 @@
 @group(0) @binding(5) var<storage, read_write> solutions: array<f32>;
 @group(0) @binding(6) var<storage, read_write> residuals: array<f32>;
 @group(0) @binding(7) var<storage, read_write> preconditioned: array<f32>;
-@group(0) @binding(8) var<storage, read> scales: array<vec4<f32>>; // w: inverse diagonal of A
+@group(0) @binding(8) var<storage, read> scales: array<f32>; // holds the inverse diagonal of A
 @group(0) @binding(9) var<storage, read_write> partials: array<vec2<f32>>;
 
+// Inverse diagonal of an element; the arguments of the dispatch are stride and offset in the field that holds it.
+fn scale(e: u32) -> f32 {
+    return scales[e * range.arguments.x + range.arguments.y];
+}
+
+// Starts at x = 0: z = p = r / diagonal, and the leaves of r·z and r·r.
+@compute @workgroup_size(GROUP)
+fn start_solve(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let e = element(invocation);
+    var energy = vec2<f32>();
+    if (e < range.end) {
+        let residual = residuals[e];
+        let search = scale(e) * residual;
+        searches[e] = search;
+        solutions[e] = 0.0;
+        energy = vec2<f32>(residual * search, residual * residual);
+    }
+    let total = group_sum(energy, invocation.lane);
+    if (invocation.lane == 0u && e < range.end) {
+        partials[group_index(invocation)] = total;
+    }
+}
+
 // Stores where to stop: z = tolerance² · r·r. Curvature starts positive, so that the first test passes.
+// Argument 1 for an elastic solve.
 @compute @workgroup_size(1)
 fn begin_solve() {
     if (!running()) {
         return;
     }
     let start = totals[RESIDUAL];
-    totals[PREVIOUS] = vec4<f32>(start.x, start.y, frame.live.x * frame.live.x * start.y, 0.0);
+    var goal = frame.live.w * frame.live.w * start.y;
+    if (range.arguments.x != 0u) {
+        goal = max(frame.elastic_tolerance * frame.elastic_tolerance * start.y, frame.elastic_floor);
+    }
+    totals[PREVIOUS] = vec4<f32>(start.x, start.y, goal, 0.0);
     totals[CURVATURE] = vec4<f32>(1.0, 0.0, 0.0, 0.0);
 }
 
@@ -35,7 +66,11 @@ fn decide_solve() {
         return;
     }
     totals[PREVIOUS].x = residual.x;
-    meters[0].inner_iterations += 1u;
+    if (range.arguments.x != 0u) {
+        meters[0].elastic_iterations += 1u;
+    } else {
+        meters[0].inner_iterations += 1u;
+    }
 }
 
 // x += α p, r −= α q, z = r / diagonal, and the leaves of r·z and r·r.
@@ -53,7 +88,7 @@ fn advance(invocation: Invocation) {
         }
         solutions[e] += alpha * searches[e];
         let residual = residuals[e] - alpha * products[e];
-        let z = scales[e].w * residual;
+        let z = scale(e) * residual;
         residuals[e] = residual;
         preconditioned[e] = z;
         energy = vec2<f32>(residual * z, residual * residual);

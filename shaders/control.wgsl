@@ -6,12 +6,26 @@
 @group(0) @binding(2) var<storage, read_write> meters: array<Meters>;
 @group(0) @binding(3) var<storage, read_write> faults: array<u32>;
 
-// Starts a frame: all meters at zero, the outermost guard on.
+// Starts a frame: all meters at zero, the outermost guard on, and the number of substeps: the smallest k within its
+// bounds with k² ≥ load dt²/s, by comparing products, which round alike everywhere.
 @compute @workgroup_size(1)
 fn begin_frame() {
     decisions[0] = 1u;
-    times[0] = Clock(frame.dt / f32(frame.substeps), 0u, frame.substeps, 0u);
-    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0u);
+    let wanted = max(times[0].load, frame.expected_load) * frame.load_scale;
+    var count = clamp(u32(sqrt(min(wanted, 1e12))), frame.least_substeps, frame.most_substeps);
+    while (count > frame.least_substeps && f32(count - 1u) * f32(count - 1u) >= wanted) {
+        count--;
+    }
+    while (count < frame.most_substeps && f32(count) * f32(count) < wanted) {
+        count++;
+    }
+    times[0].h = frame.dt / f32(count);
+    times[0].substep = 0u;
+    times[0].substeps = count;
+    if (frame.relocated != 0u || frame.commanded > 1u) {
+        times[0].previous = 0.0;
+    }
+    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0.0, 0u, count, 1e30, 0u);
     faults[0] = 0u;
 }
 
@@ -21,18 +35,29 @@ fn open_loop() {
     decisions[range.arguments.x] = decisions[range.arguments.y];
 }
 
-// Starts a substep, or ends the frame after the last one or after a fault.
+// Starts a substep, or ends the loop where the substeps that it stands for are done or after a fault.
+// Argument: substeps that are left for others.
 @compute @workgroup_size(1)
 fn begin_substep() {
     if (decisions[range.guard] == 0u) {
         return;
     }
     let next = times[0].substep + 1u;
-    if (next > times[0].substeps || faults[0] != 0u) {
+    if (next + range.arguments.x > times[0].substeps || faults[0] != 0u) {
         decisions[range.guard] = 0u;
         return;
     }
+    let h = times[0].h;
     times[0].substep = next;
+    times[0].span = h;
+    times[0].recall = 0.0;
+    // Variable-step BDF2, r = h/h_previous: x* = x + r²/(1+2r) (x − x_previous) + (1+r)/(1+2r) h v*.
+    if (frame.second_order != 0u && times[0].previous > 0.0) {
+        let r = h / times[0].previous;
+        times[0].recall = r * r / (1.0 + 2.0 * r);
+        times[0].span = h * (1.0 + r) / (1.0 + 2.0 * r);
+    }
+    times[0].force = h / (times[0].span * times[0].span * frame.dt);
 }
 
 // Notes the strain after an iteration and ends the loop where it is within the limit.
@@ -43,13 +68,41 @@ fn decide_strain() {
         return;
     }
     meters[0].strain = sums[STRAIN].x;
+    if (times[0].substep == times[0].substeps) {
+        meters[0].best = min(meters[0].best, sums[STRAIN].x);
+    }
     meters[0].iterations += range.arguments.x;
     // Still on, and not because its last allowed iteration was the one that succeeded.
     let unsolved = sums[RESIDUAL].y > sums[PREVIOUS].z;
     if (range.arguments.y != 0u && decisions[range.arguments.y] != 0u && unsolved) {
         meters[0].exhausted += 1u;
     }
-    if (sums[STRAIN].x <= frame.strain_limit) {
+    if (sums[STRAIN].x <= accepted()) {
+        decisions[range.guard] = 0u;
+    }
+}
+
+// Strain at which this substep is good enough: the limit is promised for the end of a frame.
+fn accepted() -> f32 {
+    return select(frame.middle_limit, frame.strain_limit, times[0].substep == times[0].substeps);
+}
+
+// The state that was measured best is the state again.
+@compute @workgroup_size(1)
+fn note_best() {
+    if (decisions[range.guard] == 0u) {
+        return;
+    }
+    if (meters[0].strain > frame.strain_limit) {
+        meters[0].strain = min(meters[0].strain, meters[0].best);
+    }
+}
+
+// Ends the part of a substep that only a large load needs. frame.live: z = load s from which it runs.
+@compute @workgroup_size(1)
+fn decide_chords() {
+    let load = max(times[0].load, frame.expected_load);
+    if (load * times[0].h * times[0].h <= frame.live.z) {
         decisions[range.guard] = 0u;
     }
 }
@@ -57,12 +110,30 @@ fn decide_strain() {
 // Adds a finished substep to the frame's account.
 @compute @workgroup_size(1)
 fn end_substep() {
-    if (decisions[range.guard] == 0u || faults[0] != 0u) {
+    if (decisions[range.guard] == 0u) {
         return;
     }
+    if (faults[0] != 0u) {
+        times[0].previous = 0.0;
+        return;
+    }
+    times[0].previous = times[0].h;
     meters[0].substeps += 1u;
     meters[0].worst_strain = max(meters[0].worst_strain, meters[0].strain);
-    if (meters[0].strain > frame.strain_limit) {
+    if (meters[0].strain > accepted()) {
         meters[0].missed += 1u;
+        times[0].previous = 0.0;
     }
+}
+
+// Notes the load of the frame and what the next one should expect: a margin for a load that grows, and a memory for one
+// that comes and goes.
+@compute @workgroup_size(1)
+fn note_load() {
+    if (decisions[range.guard] == 0u) {
+        return;
+    }
+    let load = sums[LOAD].x;
+    meters[0].load = load * times[0].h * times[0].h;
+    times[0].load = max(1.5 * load, 0.75 * times[0].load);
 }

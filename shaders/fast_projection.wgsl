@@ -1,6 +1,6 @@
 // Fast projection, eqs. (5)–(7): A μ = C with A = J W Jᵀ and μ = h²δλ (h cancels), then u −= W Jᵀ μ.
 // C = (|d|² − l²)/(2l), ∂C/∂x_head = q = d/l; a strongly compressed edge uses C = |d| − l, q = d/|d| instead, because
-// the quadratic form overshoots by l/(2|d|) there. frame.live: x = tolerance of the linear solve, y = largest step / l.
+// the quadratic form overshoots by l/(2|d|) there. frame.live: x = largest step / l, w = tolerance of the linear solve.
 
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
@@ -56,7 +56,7 @@ fn linearize(invocation: Invocation) {
     }
 }
 
-// First half of A p: y = W Jᵀ p.
+// First half of A p: y = W Jᵀ p, of the edges between the two arguments.
 @compute @workgroup_size(GROUP)
 fn gather_pulls(invocation: Invocation) {
     let v = element(invocation);
@@ -66,7 +66,9 @@ fn gather_pulls(invocation: Invocation) {
     var pull = vec3<f32>();
     for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
         let entry = edge_incidence[k];
-        pull += (select(-1.0, 1.0, (entry & 1u) == 1u) * searches[entry / 2u]) * directions[entry / 2u].xyz;
+        if (entry / 2u >= range.arguments.x && entry / 2u < range.arguments.y) {
+            pull += (select(-1.0, 1.0, (entry & 1u) == 1u) * searches[entry / 2u]) * directions[entry / 2u].xyz;
+        }
     }
     pulls[v] = vec4<f32>(apply_inverse_mass(vertices[v].inverse_mass, pull), 0.0);
 }
@@ -91,6 +93,16 @@ fn apply_operator(invocation: Invocation) {
     }
 }
 
+// Schur form: the residual after the second family was solved exactly; 0 there. Argument: edges of the first family.
+@compute @workgroup_size(GROUP)
+fn settle_residual(invocation: Invocation) {
+    let e = element(invocation);
+    if (!running() || e >= range.end) {
+        return;
+    }
+    residuals[e] = select(0.0, residuals[e] - products[e], e < range.arguments.x);
+}
+
 // u −= W Jᵀ μ, no vertex further than a part of its shortest edge; pins bear Jᵀ μ/h².
 @compute @workgroup_size(GROUP)
 fn apply_multipliers(invocation: Invocation) {
@@ -109,9 +121,9 @@ fn apply_multipliers(invocation: Invocation) {
     if (inverse_mass > 0.0) {
         let way = apply_inverse_mass(inverse_mass, pull);
         let extent = length(way);
-        let most = frame.live.y * shortest;
+        let most = frame.live.x * shortest;
         displacements[v] += vec4<f32>(select(way, way * (most / extent), extent > most), 0.0);
     } else {
-        reactions[v] += vec4<f32>(pull / (clock.h * frame.dt), 0.0);
+        reactions[v] += vec4<f32>(clock.force * pull, 0.0);
     }
 }

@@ -5,6 +5,7 @@
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> tensions: array<f32>;
 
 @compute @workgroup_size(GROUP)
 fn project_edge(invocation: Invocation) {
@@ -12,7 +13,8 @@ fn project_edge(invocation: Invocation) {
     if (!running() || index >= range.end) {
         return;
     }
-    let edge = edges[colored_edges[index]];
+    let e = colored_edges[index];
+    let edge = edges[e];
     let a = vertices[edge.tail];
     let b = vertices[edge.head];
     let w = a.inverse_mass + b.inverse_mass;
@@ -26,7 +28,8 @@ fn project_edge(invocation: Invocation) {
     let pull = ((extent - wanted) / (w * extent)) * d;
     displacements[edge.tail] += vec4<f32>(apply_inverse_mass(a.inverse_mass, pull), 0.0);
     displacements[edge.head] -= vec4<f32>(apply_inverse_mass(b.inverse_mass, pull), 0.0);
-    let force = vec4<f32>(pull / (clock.h * frame.dt), 0.0); // mean over the frame
+    tensions[e] += ((extent - wanted) / w) * clock.force;
+    let force = vec4<f32>(clock.force * pull, 0.0); // mean over the frame
     if (a.inverse_mass == 0.0) {
         reactions[edge.tail] += force;
     }

@@ -14,6 +14,7 @@
 @group(0) @binding(7) var<storage, read> commands: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read_write> found_faults: array<atomic<u32>>; // faults
 @group(0) @binding(9) var<storage, read> faults: array<u32>;
+@group(0) @binding(10) var<storage, read_write> previous_velocities: array<vec4<f32>>;
 
 fn rotate(v: vec3<f32>) -> vec3<f32> {
     let axis = frame.rotation.xyz;
@@ -39,6 +40,23 @@ fn commanded(v: u32) -> bool {
     return frame.commanded != 0u && commands[v].w != 0.0;
 }
 
+// BDF2: the velocity that a step starts from, v + r²/(1+2r) (v − v_previous). An impulse of this frame belongs to the past,
+// too: it is no acceleration that goes on.
+@compute @workgroup_size(GROUP)
+fn recall(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let now = velocities[v];
+    velocities[v] += clock.recall * (now - previous_velocities[v]);
+    var kick = vec3<f32>();
+    if (clock.substep == 1u && commanded(v)) {
+        kick = apply_inverse_mass(vertices[v].inverse_mass, commands[v].xyz);
+    }
+    previous_velocities[v] = now + vec4<f32>(kick, 0.0);
+}
+
 @compute @workgroup_size(GROUP)
 fn predict(invocation: Invocation) {
     let v = element(invocation);
@@ -51,16 +69,17 @@ fn predict(invocation: Invocation) {
     }
     if (vertex.inverse_mass > 0.0) {
         // What the last commit asked for minus what rounding let it do; three buffers, so no compiler cancels it.
-        let remainder = displacements[v].xyz - (vertex.position - starts[v].xyz);
+        let way = vertex.position - starts[v].xyz;
+        let remainder = (displacements[v].xyz - way) + clock.recall * way;
         let acceleration = frame.gravity + apply_inverse_mass(vertex.inverse_mass, forces[v].xyz);
         var velocity = velocities[v].xyz;
         if (clock.substep == 1u && commanded(v)) {
             velocity += apply_inverse_mass(vertex.inverse_mass, commands[v].xyz);
         }
         // Drag acts on the motion there is, not on what gravity is about to add: weight at rest stays the weight.
-        velocity = velocity / (1.0 + frame.drag * clock.h) + clock.h * acceleration;
+        velocity = velocity / (1.0 + frame.drag * clock.span) + clock.span * acceleration;
         remainders[v] = vec4<f32>(remainder, 0.0);
-        displacements[v] = vec4<f32>(remainder + clock.h * velocity, 0.0);
+        displacements[v] = vec4<f32>(remainder + clock.span * velocity, 0.0);
     } else {
         var way = vec3<f32>();
         if (commanded(v)) {
@@ -81,7 +100,7 @@ fn inspect(invocation: Invocation) {
         return;
     }
     let position = vertices[v].position + displacements[v].xyz;
-    let velocity = (displacements[v].xyz - remainders[v].xyz) / clock.h;
+    let velocity = (displacements[v].xyz - remainders[v].xyz) / clock.span;
     if (!bounded(position) || !bounded(velocity)) {
         atomicOr(&found_faults[0], 1u);
     }
@@ -97,11 +116,16 @@ fn commit(invocation: Invocation) {
     if (faults[0] != 0u) {
         displacements[v] = remainders[v];
         reactions[v] = vec4<f32>();
+        if (frame.second_order != 0u) {
+            // What was carried over is mixed with what was recalled; both are forgotten.
+            displacements[v] = vec4<f32>();
+            velocities[v] = previous_velocities[v];
+        }
         return;
     }
     let vertex = vertices[v];
     let moved = displacements[v].xyz;
-    velocities[v] = vec4<f32>((moved - remainders[v].xyz) / clock.h, 0.0);
+    velocities[v] = vec4<f32>((moved - remainders[v].xyz) / clock.span, 0.0);
     if (vertex.inverse_mass > 0.0) {
         vertices[v].position = vertex.position + moved;
     } else if (commanded(v)) {

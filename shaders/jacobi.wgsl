@@ -7,6 +7,7 @@
 @group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> corrections: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> tensions: array<f32>;
 
 @compute @workgroup_size(GROUP)
 fn correct_edge(invocation: Invocation) {
@@ -22,7 +23,9 @@ fn correct_edge(invocation: Invocation) {
     let extent = length(d);
     var pull = vec3<f32>();
     if (w > 0.0 && extent >= 1e-6 * edge.rest) {
-        pull = ((extent - banded_length(extent, edge.rest)) / (w * extent)) * d;
+        let excess = extent - banded_length(extent, edge.rest);
+        pull = (excess / (w * extent)) * d;
+        tensions[e] += ((excess / w) * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));
     }
     corrections[e] = vec4<f32>(pull, 0.0);
 }
@@ -51,6 +54,6 @@ fn gather_corrections(invocation: Invocation) {
     if (inverse_mass > 0.0) {
         displacements[v] += vec4<f32>(apply_inverse_mass(inverse_mass, pull), 0.0);
     } else {
-        reactions[v] += vec4<f32>(pull / (clock.h * frame.dt), 0.0);
+        reactions[v] += vec4<f32>(clock.force * pull, 0.0);
     }
 }

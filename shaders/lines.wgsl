@@ -1,7 +1,8 @@
 // The line solve: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each eliminates a run of
-// consecutive edges; the last edge of each run is a separator, and the small tridiagonal system of the separators is
-// solved by one of them in workgroup memory. Argument: lanes per yarn (a power of two up to GROUP). An element is one
-// lane of one yarn.
+// consecutive rows; the last row of each run is a separator, and the small tridiagonal system of the separators is
+// solved by one of them in workgroup memory. Arguments: lanes per yarn (a power of two up to GROUP), levels of chords.
+// An element is one lane of one yarn. frame.live: x = largest step / l, y = part of the strain
+// limit that a yarn between two pins may keep.
 
 struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 
@@ -10,45 +11,198 @@ struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> reactions: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read_write> directions: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read_write> eliminations: array<vec4<f32>>; // f, y, g, solution
-@group(0) @binding(7) var<storage, read> residuals: array<f32>;
-@group(0) @binding(8) var<storage, read_write> preconditioned: array<f32>;
+@group(0) @binding(5) var<storage, read_write> tensions: array<f32>;
+@group(0) @binding(6) var<storage, read_write> yarn_directions: array<vec4<f32>>; // scratch: direction, 1/mass of the start
+@group(0) @binding(7) var<storage, read_write> eliminations: array<vec4<f32>>; // scratch: diagonal and residual, then f, y, g, solution
+@group(0) @binding(8) var<storage, read> directions: array<vec4<f32>>;
+@group(0) @binding(9) var<storage, read> residuals: array<f32>;
+@group(0) @binding(10) var<storage, read_write> preconditioned: array<f32>;
 
 // Of each separator: x diagonal, y coupling to the separator before, z right-hand side, w solution.
 var<workgroup> separators: array<vec4<f32>, GROUP>;
 // What a run adds to the separator before it: x diagonal, y right-hand side. Then scratch of the cyclic solve.
 var<workgroup> gifts: array<vec2<f32>, GROUP>;
+// Of each run of a yarn between two pins: x length beyond what is wanted, y rest length.
+var<workgroup> shares: array<vec2<f32>, GROUP>;
+
+// A yarn as its lane sees it: the rows of the system, the run of this lane.
+struct Line {
+    yarn: YarnSpan,
+    rows: u32,
+    lane: u32,
+    base: u32, // lane 0 of the yarn in the workgroup
+    runs: u32,
+    first: u32, // rows of this lane, counted from the start of the yarn
+    end: u32,
+    slack: f32, // strain beyond the band that every edge may keep
+}
+
+fn line_of(invocation: Invocation) -> Line {
+    let lanes_per_yarn = range.arguments.x;
+    let slot = element(invocation);
+    var line: Line;
+    line.lane = invocation.lane % lanes_per_yarn;
+    line.base = invocation.lane - line.lane;
+    if (slot < range.end) {
+        line.yarn = yarns[slot / lanes_per_yarn];
+    }
+    share_rows(&line, line.yarn.count);
+    return line;
+}
+
+// Divides the rows of a system among the lanes.
+fn share_rows(line: ptr<function, Line>, rows: u32) {
+    let run = max((rows + range.arguments.x - 1u) / range.arguments.x, 1u);
+    (*line).rows = rows;
+    (*line).runs = (rows + run - 1u) / run;
+    (*line).first = min((*line).lane * run, rows);
+    (*line).end = min(((*line).lane + 1u) * run, rows);
+}
+
+// Vertex at place k along a yarn, counted from 0 to the number of its edges.
+fn vertex_at(yarn: YarnSpan, k: u32) -> u32 {
+    if (k < yarn.count) {
+        return edges[yarn.first + k].tail;
+    }
+    if (yarn.closed != 0u) {
+        return edges[yarn.first].tail;
+    }
+    return edges[yarn.first + yarn.count - 1u].head;
+}
+
+// Whether both ends of a yarn are pinned. Straight, it has one edge more than it can move: no motion along it changes its
+// length.
+fn between_pins(yarn: YarnSpan) -> bool {
+    if (yarn.count == 0u || yarn.closed != 0u) {
+        return false;
+    }
+    return vertices[vertex_at(yarn, 0u)].inverse_mass == 0.0 && vertices[vertex_at(yarn, yarn.count)].inverse_mass == 0.0;
+}
+
+// Strain that a yarn between two pins keeps: its mean, as far as it may. Every invocation must call it.
+fn find_slack(line: ptr<function, Line>) {
+    let yarn = (*line).yarn;
+    let held = between_pins(yarn);
+    if (held) {
+        var share = vec2<f32>();
+        for (var k = (*line).first; k < (*line).end; k++) {
+            let edge = edges[yarn.first + k];
+            let extent = length(edge_vector(edge));
+            share += vec2<f32>(extent - banded_length(extent, edge.rest), edge.rest);
+        }
+        shares[(*line).base + (*line).lane] = share;
+    }
+    workgroupBarrier();
+    if (held) {
+        var sum = vec2<f32>();
+        for (var run = 0u; run < (*line).runs; run++) {
+            sum += shares[(*line).base + run];
+        }
+        let most = frame.live.y * frame.strain_limit;
+        (*line).slack = clamp(sum.x / sum.y, -most, most);
+    }
+}
 
 // A row of the matrix and its right-hand side; direction 0 and diagonal 1 where nothing can be moved.
 struct Row { direction: vec3<f32>, diagonal: f32, residual: f32, tail_inverse_mass: f32 }
 
+fn edge_vector(edge: Link) -> vec3<f32> {
+    return (vertices[edge.head].position - vertices[edge.tail].position)
+        + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
+}
+
 // Of the projection itself: C = |d| − l, ∂C/∂x_head = n = d/|d|.
-fn geometric_row(e: u32) -> Row {
-    let edge = edges[e];
-    let a = vertices[edge.tail];
-    let b = vertices[edge.head];
-    let w = a.inverse_mass + b.inverse_mass;
-    let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
+fn edge_row(line: Line, k: u32) -> Row {
+    let edge = edges[line.yarn.first + k];
+    let tail_inverse_mass = vertices[edge.tail].inverse_mass;
+    let w = tail_inverse_mass + vertices[edge.head].inverse_mass;
+    let d = edge_vector(edge);
     let extent = length(d);
     if (w == 0.0 || extent < 1e-6 * edge.rest || in_band(extent, edge.rest)) {
-        return Row(vec3<f32>(), 1.0, 0.0, a.inverse_mass);
+        return Row(vec3<f32>(), 1.0, 0.0, tail_inverse_mass);
     }
-    return Row(d / extent, w, extent - banded_length(extent, edge.rest), a.inverse_mass);
+    let wanted = banded_length(extent, edge.rest) + line.slack * edge.rest;
+    return Row(d / extent, w, extent - wanted, tail_inverse_mass);
 }
 
 // Of a linear solve that has been set up: directions hold q and 1/A_ee, 0 for an empty row.
-fn linearized_row(e: u32) -> Row {
+fn linearized_row(line: Line, k: u32) -> Row {
+    let e = line.yarn.first + k;
     let direction = directions[e];
     let diagonal = select(1.0, 1.0 / direction.w, direction.w > 0.0);
     return Row(direction.xyz, diagonal, residuals[e], vertices[edges[e].tail].inverse_mass);
 }
 
-fn row(e: u32, linearized: bool) -> Row {
-    if (linearized) {
-        return linearized_row(e);
+// Place of a chord's start along the yarn: spread evenly, ends included.
+fn node(line: Line, i: u32) -> u32 {
+    return (i * line.yarn.count + line.rows / 2u) / line.rows;
+}
+
+// Longest that chord i may be: the rest length of the yarn along it.
+fn chord_bound(line: Line, i: u32) -> f32 {
+    var rest = 0.0;
+    for (var k = node(line, i); k < node(line, i + 1u); k++) {
+        rest += edges[line.yarn.first + k].rest;
     }
-    return geometric_row(e);
+    return (frame.stretch_max + max(line.slack, 0.0)) * rest;
+}
+
+// Mass of a free vertex; a pin inside a chord is not moved and has none.
+fn mass_at(yarn: YarnSpan, k: u32) -> f32 {
+    let inverse_mass = vertices[vertex_at(yarn, k)].inverse_mass;
+    return select(0.0, 1.0 / inverse_mass, inverse_mass > 0.0);
+}
+
+// Inverse of the mass that moves with the start of chord i: the vertices around it by their share of the interpolation,
+// so that momentum is kept.
+fn node_inverse_mass(line: Line, i: u32) -> f32 {
+    let yarn = line.yarn;
+    let here = node(line, i);
+    if (vertices[vertex_at(yarn, here)].inverse_mass == 0.0) {
+        return 0.0;
+    }
+    var mass = mass_at(yarn, here);
+    if (i < line.rows) {
+        let end = node(line, i + 1u);
+        for (var k = here + 1u; k < end; k++) {
+            mass += mass_at(yarn, k) * (f32(end - k) / f32(end - here));
+        }
+    }
+    let wraps = yarn.closed != 0u && i == 0u;
+    if (i > 0u || wraps) {
+        let start = node(line, select(i, line.rows, wraps) - 1u);
+        let end = select(here, yarn.count, wraps);
+        for (var k = start + 1u; k < end; k++) {
+            mass += mass_at(yarn, k) * (f32(k - start) / f32(end - start));
+        }
+    }
+    return 1.0 / mass;
+}
+
+// Node after chord i.
+fn following(line: Line, i: u32) -> u32 {
+    return select(i + 1u, 0u, line.yarn.closed != 0u && i + 1u == line.rows);
+}
+
+// Unilateral: a chord within its bound, or over it by less than rounding may make, carries nothing.
+fn chord_row(line: Line, i: u32) -> Row {
+    let a = vertex_at(line.yarn, node(line, i));
+    let b = vertex_at(line.yarn, node(line, i + 1u));
+    let tail_inverse_mass = node_inverse_mass(line, i);
+    let w = tail_inverse_mass + node_inverse_mass(line, following(line, i));
+    let d = (vertices[b].position - vertices[a].position) + (displacements[b].xyz - displacements[a].xyz);
+    let extent = length(d);
+    let bound = chord_bound(line, i);
+    if (w == 0.0 || extent <= 1.0001 * bound) {
+        return Row(vec3<f32>(), 1.0, 0.0, tail_inverse_mass);
+    }
+    return Row(d / extent, w, extent - bound, tail_inverse_mass);
+}
+
+// Hands a row to the solve.
+fn set_row(line: Line, k: u32, row: Row) {
+    yarn_directions[line.yarn.first + k] = vec4<f32>(row.direction, row.tail_inverse_mass);
+    eliminations[line.yarn.first + k] = vec4<f32>(row.diagonal, row.residual, 0.0, 0.0);
 }
 
 // Pivots that rounding has eaten are held at a small part of the diagonal.
@@ -109,107 +263,111 @@ fn solve_separators(base: u32, count: u32, closed: bool) {
     }
 }
 
-// What a lane knows of its run after the solve: its edges, the solution and direction of the edge before it.
-struct Part { first: u32, end: u32, last: bool, left: f32, before: vec3<f32> }
-
-// Solves the yarns of this workgroup; the solutions are in `eliminations`. Every invocation must call it.
-fn solve_line(invocation: Invocation, linearized: bool) -> Part {
-    let lanes_per_yarn = range.arguments.x;
-    let slot = element(invocation);
-    let lane = invocation.lane % lanes_per_yarn;
-    let base = invocation.lane - lane;
-    var yarn = YarnSpan(0u, 0u, 0u, 0u);
-    if (slot < range.end) {
-        yarn = yarns[slot / lanes_per_yarn];
+// Solves the yarns of this workgroup, whose lanes have set their rows; solutions are in `eliminations`, their directions
+// in `yarn_directions`. Every invocation must call it.
+fn solve_line(line: Line) {
+    let start = line.yarn.first;
+    let used = line.first < line.end;
+    let closed = line.yarn.closed != 0u;
+    storageBarrier();
+    workgroupBarrier();
+    // The row before the run, for the coupling of its first row.
+    var previous = vec3<f32>();
+    if (used && (line.first > 0u || closed)) {
+        previous = yarn_directions[start + select(line.first, line.rows, line.first == 0u) - 1u].xyz;
     }
-    let run = max((yarn.count + lanes_per_yarn - 1u) / lanes_per_yarn, 1u);
-    let runs = (yarn.count + run - 1u) / run;
-    let first = yarn.first + min(lane * run, yarn.count);
-    let end = yarn.first + min((lane + 1u) * run, yarn.count);
-    let used = first < end;
-    let closed = yarn.closed != 0u;
-
-    // The edge before the run, for the coupling of its first edge.
-    var before = vec3<f32>();
-    if (used && (first > yarn.first || closed)) {
-        before = row(select(first, yarn.first + yarn.count, first == yarn.first) - 1u, linearized).direction;
-    }
-    // Forward through the run; the edge before it enters as a right-hand side g. Stored: f = b/pivot of the edge before,
-    // y and g divided by the edge's own pivot.
-    var previous = before;
+    // Forward through the run; the row before it enters as a right-hand side g. Stored: f = b/pivot of the row before,
+    // y and g divided by the row's own pivot.
     var first_coupling = 0.0;
     var inverse = 0.0;
     var y = 0.0;
     var g = 0.0;
-    for (var e = first; e < end; e++) {
-        let here = row(e, linearized);
-        let coupling = -here.tail_inverse_mass * dot(previous, here.direction);
-        previous = here.direction;
-        if (!linearized) {
-            directions[e] = vec4<f32>(here.direction, 0.0);
-        }
+    for (var k = line.first; k < line.end; k++) {
+        let direction = yarn_directions[start + k];
+        let diagonal = eliminations[start + k].x;
+        let residual = eliminations[start + k].y;
+        let coupling = -direction.w * dot(previous, direction.xyz);
+        previous = direction.xyz;
         let f = coupling * inverse;
-        if (e + 1u == end) {
-            separators[invocation.lane] = vec4<f32>(
-                here.diagonal - f * coupling,
-                select(coupling, f * g, e > first),
-                here.residual - f * y,
+        if (k + 1u == line.end) {
+            separators[line.base + line.lane] = vec4<f32>(
+                diagonal - f * coupling,
+                select(coupling, f * g, k > line.first),
+                residual - f * y,
                 0.0,
             );
-            eliminations[e] = vec4<f32>(f, 0.0, 0.0, 0.0);
+            eliminations[start + k] = vec4<f32>(f, 0.0, 0.0, 0.0);
         } else {
-            g = select(-f * g, -coupling, e == first);
-            y = here.residual - f * y;
-            inverse = inverse_pivot(here.diagonal - f * coupling, here.diagonal);
-            eliminations[e] = vec4<f32>(f, y * inverse, g * inverse, 0.0);
+            g = select(-f * g, -coupling, k == line.first);
+            y = residual - f * y;
+            inverse = inverse_pivot(diagonal - f * coupling, diagonal);
+            eliminations[start + k] = vec4<f32>(f, y * inverse, g * inverse, 0.0);
         }
-        if (e == first) {
+        if (k == line.first) {
             first_coupling = coupling;
         }
     }
     // Backward without the separators' values: what the run means for the separator before it.
     var sum = 0.0;
     var spike = 0.0;
-    for (var k = 2u; k <= end - first; k++) {
-        let known = eliminations[end - k];
-        let f = eliminations[end - k + 1u].x;
+    for (var k = 2u; k <= line.end - line.first; k++) {
+        let known = eliminations[start + line.end - k];
+        let f = eliminations[start + line.end - k + 1u].x;
         sum = known.y - f * sum;
         spike = known.z - f * spike;
     }
     if (used) {
-        gifts[invocation.lane] = vec2<f32>(first_coupling * spike, -first_coupling * sum);
+        gifts[line.base + line.lane] = vec2<f32>(first_coupling * spike, -first_coupling * sum);
     }
     workgroupBarrier();
-    storageBarrier();
-    if (lane == 0u && runs > 0u) {
-        solve_separators(base, runs, closed);
+    if (line.lane == 0u && line.runs > 0u) {
+        solve_separators(line.base, line.runs, closed);
     }
     workgroupBarrier();
 
     // Backward with them.
     var left = 0.0;
-    if (used && (lane > 0u || closed)) {
-        left = separators[base + (lane + runs - 1u) % runs].w;
+    if (used && (line.lane > 0u || closed)) {
+        left = separators[line.base + (line.lane + line.runs - 1u) % line.runs].w;
     }
-    var solution = separators[invocation.lane].w;
-    for (var k = 1u; k <= end - first; k++) {
-        let e = end - k;
-        if (k > 1u) {
-            let known = eliminations[e];
-            solution = known.y + known.z * left - eliminations[e + 1u].x * solution;
+    var solution = separators[line.base + line.lane].w;
+    for (var back = 1u; back <= line.end - line.first; back++) {
+        let k = start + line.end - back;
+        if (back > 1u) {
+            let known = eliminations[k];
+            solution = known.y + known.z * left - eliminations[k + 1u].x * solution;
         }
-        eliminations[e].w = solution;
+        eliminations[k].w = solution;
     }
-    return Part(first, end, end == yarn.first + yarn.count && !closed, left, before);
+    // Lanes read each other's solutions next.
+    storageBarrier();
+    workgroupBarrier();
 }
 
-fn pull_vertex(v: u32, inverse_mass: f32, pull: vec3<f32>, most: f32) {
+// Pull of a row on its start [kg·m]; none before the first and after the last row of an open yarn.
+fn pull_of(line: Line, k: i32) -> vec3<f32> {
+    var place = k;
+    if (line.yarn.closed != 0u) {
+        place = (k + i32(line.rows)) % i32(line.rows);
+    }
+    if (place < 0 || place >= i32(line.rows)) {
+        return vec3<f32>();
+    }
+    let e = line.yarn.first + u32(place);
+    return eliminations[e].w * yarn_directions[e].xyz;
+}
+
+fn clamped(way: vec3<f32>, most: f32) -> vec3<f32> {
+    let extent = length(way);
+    return select(way, way * (most / extent), extent > most);
+}
+
+fn pull_vertex(v: u32, pull: vec3<f32>, most: f32) {
+    let inverse_mass = vertices[v].inverse_mass;
     if (inverse_mass > 0.0) {
-        let way = apply_inverse_mass(inverse_mass, pull);
-        let extent = length(way);
-        displacements[v] += vec4<f32>(select(way, way * (most / extent), extent > most), 0.0);
+        displacements[v] += vec4<f32>(clamped(apply_inverse_mass(inverse_mass, pull), most), 0.0);
     } else {
-        reactions[v] += vec4<f32>(pull / (clock.h * frame.dt), 0.0);
+        reactions[v] += vec4<f32>(clock.force * pull, 0.0);
     }
 }
 
@@ -219,27 +377,105 @@ fn project_yarn(invocation: Invocation) {
     if (!running()) {
         return;
     }
-    let part = solve_line(invocation, false);
-    var behind = part.left * part.before;
-    for (var e = part.first; e < part.end; e++) {
+    var line = line_of(invocation);
+    find_slack(&line);
+    for (var k = line.first; k < line.end; k++) {
+        set_row(line, k, edge_row(line, k));
+    }
+    solve_line(line);
+    var behind = pull_of(line, i32(line.first) - 1);
+    for (var k = line.first; k < line.end; k++) {
+        let e = line.yarn.first + k;
         let edge = edges[e];
-        let ahead = eliminations[e].w * directions[e].xyz;
-        pull_vertex(edge.tail, vertices[edge.tail].inverse_mass, ahead - behind, frame.live.x * edge.rest);
+        let ahead = pull_of(line, i32(k));
+        pull_vertex(edge.tail, ahead - behind, frame.live.x * edge.rest);
+        tensions[e] += clock.force * eliminations[e].w;
         behind = ahead;
-        if (e + 1u == part.end && part.last) {
-            pull_vertex(edge.head, vertices[edge.head].inverse_mass, -ahead, frame.live.x * edge.rest);
+        if (k + 1u == line.yarn.count && line.yarn.closed == 0u) {
+            pull_vertex(edge.head, -ahead, frame.live.x * edge.rest);
         }
     }
 }
 
-// Preconditions a linear solve: z = P r, P the inverse of the blocks of A that belong to single yarns.
+// Motion of the start of chord i.
+fn node_motion(line: Line, i: u32, bound: f32) -> vec3<f32> {
+    let pull = pull_of(line, i32(i)) - pull_of(line, i32(i) - 1);
+    return clamped(apply_inverse_mass(node_inverse_mass(line, i), pull), frame.live.x * bound);
+}
+
+// Taut chords: from coarse to fine, no part of a yarn may span more than its rest length. Two projections per level, each
+// interpolated to the vertices along the chords.
+@compute @workgroup_size(GROUP)
+fn project_chords(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    var line = line_of(invocation);
+    let count = line.yarn.count;
+    find_slack(&line);
+    for (var level = range.arguments.y; level > 0u; level--) {
+        let chords = count >> level;
+        share_rows(&line, select(0u, chords, chords >= COARSEST));
+        for (var time = 0u; time < 2u; time++) {
+            for (var i = line.first; i < line.end; i++) {
+                set_row(line, i, chord_row(line, i));
+            }
+            solve_line(line);
+            for (var i = line.first; i < line.end; i++) {
+                let bound = chord_bound(line, i);
+                let start = node(line, i);
+                let end = node(line, i + 1u);
+                let next = following(line, i);
+                let here = node_motion(line, i, bound);
+                var there = vec3<f32>();
+                if (next < line.rows) {
+                    there = node_motion(line, next, chord_bound(line, next));
+                } else {
+                    there = node_motion(line, next, bound);
+                }
+                let solution = eliminations[line.yarn.first + i].w;
+                for (var k = start; k < end; k++) {
+                    let v = vertex_at(line.yarn, k);
+                    let part = f32(k - start) / f32(end - start);
+                    if (vertices[v].inverse_mass > 0.0) {
+                        displacements[v] += vec4<f32>((1.0 - part) * here + part * there, 0.0);
+                    } else if (k == start) {
+                        reactions[v] += vec4<f32>(clock.force * (pull_of(line, i32(i)) - pull_of(line, i32(i) - 1)), 0.0);
+                    }
+                    tensions[line.yarn.first + k] += clock.force * solution;
+                }
+                if (next == line.rows) {
+                    let v = vertex_at(line.yarn, end);
+                    if (vertices[v].inverse_mass > 0.0) {
+                        displacements[v] += vec4<f32>(there, 0.0);
+                    } else {
+                        reactions[v] -= vec4<f32>(clock.force * pull_of(line, i32(i)), 0.0);
+                    }
+                }
+            }
+            storageBarrier();
+            workgroupBarrier();
+        }
+    }
+}
+
+// Fewest chords of a yarn.
+const COARSEST: u32 = 4u;
+
+// Preconditions a linear solve: z = P r, P the inverse of the blocks of A that belong to single yarns; z = −P r with
+// argument 1 in the third place.
 @compute @workgroup_size(GROUP)
 fn solve_yarn(invocation: Invocation) {
     if (!running()) {
         return;
     }
-    let part = solve_line(invocation, true);
-    for (var e = part.first; e < part.end; e++) {
-        preconditioned[e] = eliminations[e].w;
+    let line = line_of(invocation);
+    for (var k = line.first; k < line.end; k++) {
+        set_row(line, k, linearized_row(line, k));
+    }
+    solve_line(line);
+    for (var k = line.first; k < line.end; k++) {
+        let solution = eliminations[line.yarn.first + k].w;
+        preconditioned[line.yarn.first + k] = select(solution, -solution, range.arguments.z != 0u);
     }
 }

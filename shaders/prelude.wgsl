@@ -12,10 +12,16 @@ struct Frame {
     live: vec4<f32>,
     rotation: vec4<f32>,
     translation: vec3<f32>, relocated: u32,
-    substeps: u32, commanded: u32, padding: vec2<u32>,
+    least_substeps: u32, most_substeps: u32, commanded: u32, second_order: u32,
+    middle_limit: f32, mean_mass: f32, expected_load: f32, load_scale: f32,
+    elastic_tolerance: f32, elastic_floor: f32, padding: vec2<u32>,
 }
-struct Clock { h: f32, substep: u32, substeps: u32, padding: u32 }
-struct Meters { strain: f32, worst_strain: f32, iterations: u32, inner_iterations: u32, substeps: u32, missed: u32, exhausted: u32, padding: u32 }
+struct Clock { h: f32, substep: u32, substeps: u32, load: f32, span: f32, recall: f32, force: f32, previous: f32 }
+struct Meters {
+    strain: f32, worst_strain: f32, iterations: u32, inner_iterations: u32,
+    substeps: u32, missed: u32, exhausted: u32, load: f32,
+    elastic_iterations: u32, planned: u32, best: f32, padding: u32,
+}
 
 struct Invocation {
     @builtin(workgroup_id) group: vec3<u32>,
@@ -29,13 +35,14 @@ struct Invocation {
 @group(0) @binding(100) var<uniform> guards: array<vec4<u32>, 16>;
 @group(0) @binding(101) var<uniform> frame: Frame;
 @group(0) @binding(102) var<uniform> clock: Clock;
-@group(0) @binding(103) var<uniform> sums: array<vec4<f32>, 4>;
+@group(0) @binding(103) var<uniform> sums: array<vec4<f32>, 5>;
 
 // Slots of `sums`.
 const STRAIN: u32 = 0u;    // x: largest strain
 const CURVATURE: u32 = 1u; // x: p·Ap
 const RESIDUAL: u32 = 2u;  // x: r·z, y: r·r
-const PREVIOUS: u32 = 3u;  // x: r·z of the iteration before, y: r·r at the start
+const PREVIOUS: u32 = 3u;  // x: r·z of the iteration before, y: r·r at the start, z: r·r at which to stop
+const LOAD: u32 = 4u;      // x: largest T/(m̄ l)
 
 // Number of this workgroup; dispatches beyond 65,535 groups are folded to two dimensions, where the last groups may
 // have no element at all.

@@ -1,9 +1,10 @@
-// Explicit spring forces: f = k (|d| − l) d/|d| on the tail, gathered per vertex.
+// Spring forces: f = k (|d| − l) d/|d| on the tail, gathered per vertex.
 
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read> springs: array<Link>;
 @group(0) @binding(2) var<storage, read> spring_incidence: array<u32>;
 @group(0) @binding(3) var<storage, read_write> forces: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read> elastic_forces: array<vec4<f32>>;
 
 @compute @workgroup_size(GROUP)
 fn gather_springs(invocation: Invocation) {
@@ -23,4 +24,14 @@ fn gather_springs(invocation: Invocation) {
         }
     }
     forces[v] = vec4<f32>(force, 0.0);
+}
+
+// Where springs are integrated implicitly: the explicit forces start with what pins bear, and nothing else.
+@compute @workgroup_size(GROUP)
+fn keep_pin_force(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    forces[v] = select(vec4<f32>(), elastic_forces[v], vertices[v].inverse_mass == 0.0);
 }

@@ -2,8 +2,10 @@
 
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> vertices: array<Vertex>;
-@group(0) @binding(2) var<storage, read> displacements: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> partials: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read_write> best_displacements: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read> meters: array<Meters>;
 
 @compute @workgroup_size(GROUP)
 fn measure_strain(invocation: Invocation) {
@@ -27,4 +29,25 @@ fn measure_strain(invocation: Invocation) {
     if (invocation.lane == 0u && e < range.end) {
         partials[group_index(invocation)] = vec2<f32>(most, 0.0);
     }
+}
+
+// Keeps a state that was measured better than all before it.
+@compute @workgroup_size(GROUP)
+fn keep_best(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end || sums[STRAIN].x > meters[0].best) {
+        return;
+    }
+    best_displacements[v] = displacements[v];
+}
+
+// Takes the best state back where the last one missed the limit and was worse.
+@compute @workgroup_size(GROUP)
+fn revert_to_best(invocation: Invocation) {
+    let v = element(invocation);
+    let strain = sums[STRAIN].x;
+    if (!running() || v >= range.end || strain <= frame.strain_limit || strain <= meters[0].best) {
+        return;
+    }
+    displacements[v] = best_displacements[v];
 }

@@ -1,6 +1,10 @@
 //! Runs a [`Program`] on the CPU: the fallback where there is no GPU, and the oracle in tests.
 
 use std::ops;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use glam::Vec3;
+use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::{Error, Result};
 use crate::fields::{Domain, Fields, Spec, view, view_mut};
@@ -15,6 +19,8 @@ const PARALLEL_FROM: usize = 16_384;
 #[derive(Debug)]
 pub struct Run<'a> {
     range: ops::Range<usize>,
+    /// First element of the whole dispatch.
+    origin: usize,
     guard: usize,
     arguments: [u32; 4],
     slots: Vec<Slot<'a>>,
@@ -30,7 +36,14 @@ struct Slot<'a> {
 #[derive(Debug)]
 enum Words<'a> {
     Read(&'a [u32]),
-    Write { first: usize, words: &'a mut [u32] },
+    Write {
+        first: usize,
+        words: &'a mut [u32],
+    },
+    /// Single floats, written by several threads, each its own elements.
+    Shared(Shared<'a>),
+    /// The same of vectors.
+    SharedVectors(SharedVectors<'a>),
     Taken,
 }
 
@@ -38,6 +51,11 @@ impl<'a> Run<'a> {
     /// Elements of this call.
     pub fn range(&self) -> ops::Range<usize> {
         self.range.clone()
+    }
+
+    /// Number of the workgroup that an element belongs to.
+    pub fn group(&self, element: usize) -> usize {
+        (element - self.origin) / GROUP
     }
 
     /// Guard word of the loop that this dispatch belongs to.
@@ -89,6 +107,40 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// A field of single floats that is written where the yarns of this call are, and not elsewhere.
+    ///
+    /// # Errors
+    /// As [`Run::write`].
+    pub(crate) fn shared(&mut self, name: &str) -> Result<Shared<'a>> {
+        match self.share(name)? {
+            Words::Shared(shared) => Ok(shared),
+            _ => Err(Error::Field { name: name.into(), problem: "does not hold single floats".into() }),
+        }
+    }
+
+    /// A field of vectors that is written where the yarns of this call are, and not elsewhere.
+    ///
+    /// # Errors
+    /// As [`Run::write`].
+    pub(crate) fn shared_vectors(&mut self, name: &str) -> Result<SharedVectors<'a>> {
+        match self.share(name)? {
+            Words::SharedVectors(shared) => Ok(shared),
+            _ => Err(Error::Field { name: name.into(), problem: "does not hold vectors".into() }),
+        }
+    }
+
+    fn share(&mut self, name: &str) -> Result<Words<'a>> {
+        let slot = self.slot(name)?;
+        slot.share();
+        match std::mem::replace(&mut slot.words, Words::Taken) {
+            words @ (Words::Shared(_) | Words::SharedVectors(_)) => Ok(words),
+            _ => Err(Error::Field {
+                name: name.into(),
+                problem: "is not written by this kernel's WGSL, or was taken before".into(),
+            }),
+        }
+    }
+
     fn slot(&mut self, name: &str) -> Result<&mut Slot<'a>> {
         self.slots
             .iter_mut()
@@ -116,6 +168,68 @@ impl<T> ops::IndexMut<usize> for Write<'_, T> {
     #[inline]
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.elements[index - self.first]
+    }
+}
+
+/// A written field of floats that several threads hold at once. Yarns of a family share no vertex and no edge, so no two
+/// threads touch the same element; relaxed atomics say so without `unsafe`, and cost what plain loads and stores cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shared<'a> {
+    words: &'a [AtomicU32],
+}
+
+impl Shared<'_> {
+    /// An element of one word.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> f32 {
+        f32::from_bits(self.words[index].load(Ordering::Relaxed))
+    }
+
+    /// Sets an element of one word.
+    #[inline]
+    pub(crate) fn set(&self, index: usize, value: f32) {
+        self.words[index].store(value.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Adds to an element of one word.
+    #[inline]
+    pub(crate) fn add(&self, index: usize, change: f32) {
+        self.set(index, self.get(index) + change);
+    }
+}
+
+/// As [`Shared`], for vectors of four words, two of which go at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedVectors<'a> {
+    pairs: &'a [[AtomicU64; 2]],
+}
+
+impl SharedVectors<'_> {
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> [f32; 4] {
+        let [low, high] = &self.pairs[index];
+        bytemuck::cast([low.load(Ordering::Relaxed), high.load(Ordering::Relaxed)])
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, index: usize, value: [f32; 4]) {
+        let [low, high]: [u64; 2] = bytemuck::cast(value);
+        self.pairs[index][0].store(low, Ordering::Relaxed);
+        self.pairs[index][1].store(high, Ordering::Relaxed);
+    }
+
+    /// The first three words.
+    #[inline]
+    pub(crate) fn vector(&self, index: usize) -> Vec3 {
+        let [x, y, z, _] = self.get(index);
+        Vec3::new(x, y, z)
+    }
+
+    /// Adds to the first three words.
+    #[inline]
+    pub(crate) fn add(&self, index: usize, change: Vec3) {
+        let sum = self.vector(index) + change;
+        self.set(index, [sum.x, sum.y, sum.z, 0.0]);
     }
 }
 
@@ -237,7 +351,13 @@ impl Runner {
             let words = if binding.writes { Words::Write { first: 0, words } } else { Words::Read(words) };
             slots.push(Slot { name: &binding.name, spec, words });
         }
-        let run = Run { range, guard: dispatch.guard as usize, arguments: dispatch.arguments, slots };
+        let run = Run {
+            range,
+            origin: dispatch.range.start as usize,
+            guard: dispatch.guard as usize,
+            arguments: dispatch.arguments,
+            slots,
+        };
         launch(dispatch, run)?;
         Ok(true)
     }
@@ -256,7 +376,11 @@ pub(crate) fn key(dispatch: &Dispatch) -> Key {
 /// Calls the body, split over threads where every invocation owns what it writes. The parts are whole workgroups, so
 /// the result has the same bits for any number of threads.
 fn launch(dispatch: &Dispatch, mut run: Run<'_>) -> Result<()> {
-    let parts = if cfg!(feature = "parallel") && run.range.len() >= PARALLEL_FROM { threads() } else { 1 };
+    let parts = if cfg!(feature = "parallel") { threads() } else { 1 };
+    if parts > 1 && dispatch.kernel.shape == Shape::Lines {
+        return launch_lines(dispatch, run, parts);
+    }
+    let parts = if run.range.len() >= PARALLEL_FROM { parts } else { 1 };
     if parts < 2 || run.range.start != 0 || !splits(dispatch.kernel.shape, &run) {
         return (dispatch.kernel.body)(&mut run);
     }
@@ -278,14 +402,63 @@ fn launch(dispatch: &Dispatch, mut run: Run<'_>) -> Result<()> {
                     slot.words = Words::Write { first: base + elements, words: rest };
                     Words::Write { first: base, words: mine }
                 }
-                Words::Taken => Words::Taken,
+                Words::Shared(_) | Words::SharedVectors(_) | Words::Taken => Words::Taken,
             };
             slots.push(Slot { name: slot.name, spec: slot.spec, words });
         }
         let range = first..(first + length).min(end);
-        runs.push(Run { range, guard: run.guard, arguments: run.arguments, slots });
+        runs.push(Run { range, origin: run.origin, guard: run.guard, arguments: run.arguments, slots });
     }
     in_parallel(runs, dispatch.kernel.body)
+}
+
+/// Calls the body of a line kernel for parts of its yarns. What it writes is shared; no yarn's result depends on another's.
+fn launch_lines(dispatch: &Dispatch, mut run: Run<'_>, parts: usize) -> Result<()> {
+    let (range, lanes) = (run.range.clone(), run.arguments[0] as usize);
+    let written = run.slots.iter().filter_map(|slot| match &slot.words {
+        Words::Write { words, .. } => Some(words.len()),
+        _ => None,
+    });
+    if written.max().unwrap_or(0) < 4 * PARALLEL_FROM {
+        return (dispatch.kernel.body)(&mut run);
+    }
+    run.slots.iter_mut().for_each(Slot::share);
+    // Whole bundles of yarns, several parts per thread: yarns may differ in length.
+    let length = (range.len() / lanes).div_ceil(4 * parts).next_multiple_of(8) * lanes;
+    let mut runs = Vec::new();
+    for first in range.clone().step_by(length) {
+        let slots = run.slots.iter().map(Slot::again).collect();
+        let range = first..(first + length).min(range.end);
+        runs.push(Run { range, origin: run.origin, guard: run.guard, arguments: run.arguments, slots });
+    }
+    in_parallel(runs, dispatch.kernel.body)
+}
+
+impl Slot<'_> {
+    /// Lets several threads write the field.
+    fn share(&mut self) {
+        self.words = match std::mem::replace(&mut self.words, Words::Taken) {
+            // Fields are aligned for both, on every target that has atomics of 64 bits.
+            Words::Write { words, .. } if self.spec.stride == 16 => {
+                <[[AtomicU64; 2]]>::mut_from_bytes(words.as_mut_bytes())
+                    .map_or(Words::Taken, |pairs| Words::SharedVectors(SharedVectors { pairs }))
+            }
+            Words::Write { words, .. } => <[AtomicU32]>::mut_from_bytes(words.as_mut_bytes())
+                .map_or(Words::Taken, |words| Words::Shared(Shared { words })),
+            other => other,
+        };
+    }
+
+    /// The same field for another part; nothing that one part alone may write.
+    fn again(&self) -> Self {
+        let words = match self.words {
+            Words::Read(words) => Words::Read(words),
+            Words::Shared(shared) => Words::Shared(shared),
+            Words::SharedVectors(shared) => Words::SharedVectors(shared),
+            _ => Words::Taken,
+        };
+        Slot { name: self.name, spec: self.spec, words }
+    }
 }
 
 /// Whether what an invocation writes can be told from its element number.

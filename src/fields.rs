@@ -19,7 +19,7 @@ pub enum Domain {
     Springs,
     /// One element per yarn, family by family.
     Yarns,
-    /// One element per workgroup of the largest of the above.
+    /// One element per workgroup of the largest of the above, vertices counted with four words each.
     Groups,
     /// Words of the vertex → edge incidence.
     EdgeIncidence,
@@ -62,7 +62,7 @@ impl Sizes {
             Domain::Edges => self.edges,
             Domain::Springs => self.springs,
             Domain::Yarns => self.yarns,
-            Domain::Groups => self.vertices.max(self.edges).max(self.springs).div_ceil(GROUP),
+            Domain::Groups => (4 * self.vertices).max(self.edges).max(self.springs).div_ceil(GROUP),
             Domain::EdgeIncidence => self.edge_incidence,
             Domain::SpringIncidence => self.spring_incidence,
             Domain::TriangleCorners => self.triangle_corners,
@@ -100,6 +100,8 @@ pub struct Spec {
     pub floor: fn(&Fields) -> f32,
     /// Whether a checkpoint must hold it: the state that a step starts from.
     pub persistent: bool,
+    /// Whether its values mean nothing after the dispatch that wrote them, so that backends may differ in them.
+    pub scratch: bool,
     /// Meaning and unit.
     pub doc: &'static str,
 }
@@ -116,6 +118,7 @@ impl Spec {
             precision: Precision::Rounded,
             floor: |_| 0.0,
             persistent: false,
+            scratch: false,
             doc,
         }
     }
@@ -134,6 +137,13 @@ impl Spec {
         self
     }
 
+    /// Without meaning after the dispatch that wrote it.
+    #[must_use]
+    pub const fn scratch(mut self) -> Self {
+        self.scratch = true;
+        self
+    }
+
     /// Magnitude of what enters the field, where that may be larger than what comes out.
     #[must_use]
     pub const fn floor(mut self, floor: fn(&Fields) -> f32) -> Self {
@@ -149,9 +159,13 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<[f32; 4]>("velocities", Domain::Vertices, "committed velocities [m/s]")
         .persistent()
         .floor(|f| span(f) / step(f)),
+    Spec::of::<[f32; 4]>("previous_velocities", Domain::Vertices, "velocities one substep earlier, for BDF2 [m/s]")
+        .persistent()
+        .floor(|f| span(f) / step(f)),
     Spec::of::<[f32; 4]>("displacements", Domain::Vertices, "motion since the start of the substep, x_j − x [m]")
         .persistent()
         .floor(span),
+    Spec::of::<[f32; 4]>("best_displacements", Domain::Vertices, "displacements with the smallest strain so far [m]"),
     Spec::of::<[f32; 4]>("starts", Domain::Vertices, "positions at the start of the substep [m]").persistent(),
     Spec::of::<[f32; 4]>("remainders", Domain::Vertices, "what rounding kept of the last substep's motion [m]"),
     // Mesh.
@@ -172,6 +186,8 @@ pub const TABLE: &[Spec] = &[
     ),
     Spec::of::<[f32; 4]>("reactions", Domain::Vertices, "mean force of the edges on pinned vertices this frame [N]")
         .floor(|f| span(f) * mass(f) / (step(f) * step(f))),
+    Spec::of::<f32>("tensions", Domain::Edges, "mean tension of this frame, pulling positive [N]")
+        .floor(|f| span(f) * mass(f) / (step(f) * step(f))),
     Spec::of::<[f32; 4]>("normals", Domain::Vertices, "unit normals for drawing").floor(|_| 1.0),
     // Jacobi.
     Spec::of::<[f32; 4]>("corrections", Domain::Edges, "pull of an edge on its tail [kg·m]")
@@ -185,9 +201,19 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<f32>("searches", Domain::Edges, "p: search direction [kg·m]").floor(|f| rest(f) * mass(f)),
     Spec::of::<f32>("products", Domain::Edges, "q = A p [m]").floor(|f| 8.0 * f.largest("searches") / lightest(f)),
     Spec::of::<f32>("preconditioned", Domain::Edges, "z = P r [kg·m]").floor(|f| rest(f) * mass(f)),
-    // Yarn sweeps.
-    Spec::of::<[f32; 4]>("eliminations", Domain::Edges, "1/pivot [kg], y [m], g [1/kg] and solution [kg·m] of an edge")
-        .floor(|f| rest(f).max(rest(f) * mass(f))),
+    // Implicit elasticity: the same on vertices.
+    Spec::of::<[f32; 4]>("spring_directions", Domain::Springs, "xyz: unit direction, w: max(1 − l/|d|, 0)")
+        .floor(|_| 1.0),
+    Spec::of::<[f32; 4]>("elastic_forces", Domain::Vertices, "forces of the springs at the start [N]").floor(tension),
+    Spec::of::<[f32; 4]>("elastic_scales", Domain::Vertices, "1/diagonal of M − τ²K [1/kg]"),
+    Spec::of::<[f32; 4]>("elastic_solutions", Domain::Vertices, "y: correction of the prediction [m]").floor(span),
+    Spec::of::<[f32; 4]>("elastic_residuals", Domain::Vertices, "r = τ²(f + K u) − (M − τ²K) y [kg·m]").floor(impulse),
+    Spec::of::<[f32; 4]>("elastic_searches", Domain::Vertices, "p: search direction [m]").floor(span),
+    Spec::of::<[f32; 4]>("elastic_products", Domain::Vertices, "(M − τ²K) p [kg·m]").floor(impulse),
+    Spec::of::<[f32; 4]>("elastic_preconditioned", Domain::Vertices, "z = P r [m]").floor(span),
+    // Line solves.
+    Spec::of::<[f32; 4]>("yarn_directions", Domain::Edges, "xyz: direction, w: 1/mass of the start of a row").scratch(),
+    Spec::of::<[f32; 4]>("eliminations", Domain::Edges, "rows of a line solve, then its steps and solution").scratch(),
     // Reductions, control and reports.
     Spec::of::<[f32; 2]>("partials", Domain::Groups, "one leaf of a reduction per workgroup").floor(terms),
     Spec::of::<[f32; 2]>("strain_partials", Domain::Groups, "x: largest strain of a workgroup's edges").floor(|_| 1.0),
@@ -195,7 +221,7 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<u32>("guards", Domain::Fixed(GUARDS), "1 while the loop that owns the word runs").exact(),
     Spec::of::<Frame>("frame", Domain::Fixed(1), "what the caller said about this frame").exact(),
     // Integers among floats: each lane is its own scale, so an integer must be equal and h may round.
-    Spec::of::<Clock>("clock", Domain::Fixed(1), "time inside the frame"),
+    Spec::of::<Clock>("clock", Domain::Fixed(1), "time inside the frame, and the load that is expected").persistent(),
     Spec::of::<Meters>("meters", Domain::Fixed(1), "what was reached"),
     Spec::of::<u32>("faults", Domain::Fixed(4), "word 0: 1 if a value was not finite").exact(),
 ];
@@ -208,6 +234,12 @@ fn rest(fields: &Fields) -> f32 {
 /// Rounding of an edge vector enters displacements: a part of the rest length \[m\].
 fn span(fields: &Fields) -> f32 {
     rest(fields) / 8.0
+}
+
+/// Rounding of an edge vector as a pull on a vertex that is held by springs \[kg·m\].
+fn impulse(fields: &Fields) -> f32 {
+    let stiffness = links(fields, "springs").fold(0.0f32, |most, link| most.max(link.stiffness));
+    span(fields) * (mass(fields) + 4.0 * stiffness * step(fields) * step(fields))
 }
 
 /// Tension of the stiffest spring at its own length \[N\].
@@ -248,7 +280,8 @@ fn step(fields: &Fields) -> f32 {
 fn terms(fields: &Fields) -> f32 {
     let curvature = fields.largest("searches") * fields.largest("products");
     let energy = rest(fields) * fields.largest("preconditioned").max(fields.largest("residuals"));
-    4.0 * curvature.max(energy)
+    let elastic = impulse(fields) * fields.largest("elastic_searches").max(fields.largest("elastic_residuals"));
+    4.0 * curvature.max(energy).max(elastic)
 }
 
 /// The values of all fields on the CPU.
@@ -256,7 +289,28 @@ fn terms(fields: &Fields) -> f32 {
 pub struct Fields {
     sizes: Sizes,
     specs: Vec<Spec>,
-    data: Vec<Vec<u32>>,
+    data: Vec<Block>,
+}
+
+/// The words of one field, aligned as the widest vector of them.
+#[derive(Clone, Debug)]
+struct Block {
+    storage: Vec<u128>,
+    length: usize,
+}
+
+impl Block {
+    fn zeroed(length: usize) -> Self {
+        Self { storage: vec![0; length.div_ceil(4)], length }
+    }
+
+    fn words(&self) -> &[u32] {
+        &bytemuck::cast_slice(&self.storage)[..self.length]
+    }
+
+    fn words_mut(&mut self) -> &mut [u32] {
+        &mut bytemuck::cast_slice_mut(&mut self.storage)[..self.length]
+    }
 }
 
 impl Fields {
@@ -274,7 +328,7 @@ impl Fields {
                 return Err(Error::Field { name: spec.name.into(), problem: "is declared twice".into() });
             }
         }
-        let data = specs.iter().map(|spec| vec![0; sizes.of(spec.domain) * spec.stride / 4]).collect();
+        let data = specs.iter().map(|spec| Block::zeroed(sizes.of(spec.domain) * spec.stride / 4)).collect();
         Ok(Self { sizes, specs, data })
     }
 
@@ -305,7 +359,7 @@ impl Fields {
     /// [`Error::Field`] if there is no such field or `T` is not its element type (or the plain words of it).
     pub fn get<T: Element>(&self, name: &str) -> Result<&[T]> {
         let index = self.index(name)?;
-        view(&self.specs[index], &self.data[index])
+        view(&self.specs[index], self.data[index].words())
     }
 
     /// Elements of a field, to be written.
@@ -314,28 +368,28 @@ impl Fields {
     /// As [`Fields::get`].
     pub fn get_mut<T: Element>(&mut self, name: &str) -> Result<&mut [T]> {
         let index = self.index(name)?;
-        view_mut(&self.specs[index], &mut self.data[index])
+        view_mut(&self.specs[index], self.data[index].words_mut())
     }
 
     /// All words of a field by number.
     pub fn words(&self, index: usize) -> &[u32] {
-        &self.data[index]
+        self.data[index].words()
     }
 
     /// All words of a field by number, to be written.
     pub fn words_mut(&mut self, index: usize) -> &mut [u32] {
-        &mut self.data[index]
+        self.data[index].words_mut()
     }
 
     /// Every field's words, to be borrowed one by one.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = (&Spec, &mut [u32])> {
-        self.specs.iter().zip(self.data.iter_mut().map(Vec::as_mut_slice))
+        self.specs.iter().zip(self.data.iter_mut().map(Block::words_mut))
     }
 
     /// Largest magnitude in a field of floats, 0 if there is none.
     pub fn largest(&self, name: &str) -> f32 {
         let Ok(index) = self.index(name) else { return 0.0 };
-        self.data[index].iter().map(|word| f32::from_bits(*word).abs()).fold(0.0, f32::max)
+        self.data[index].words().iter().map(|word| f32::from_bits(*word).abs()).fold(0.0, f32::max)
     }
 }
 

@@ -26,8 +26,10 @@ pub mod sums {
     pub const RESIDUAL: u32 = 2;
     /// x: r·z of the iteration before, y: r·r at the start of the solve.
     pub const PREVIOUS: u32 = 3;
+    /// x: largest T/(m̄ l).
+    pub const LOAD: u32 = 4;
     /// Number of slots.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
 }
 
 /// A type that can be an element of a field: its WGSL name and the offsets of its members.
@@ -164,10 +166,26 @@ pub struct Frame {
     pub(crate) translation: Vec3,
     /// 1 if the cloth is turned and moved.
     pub(crate) relocated: u32,
-    /// Substeps of this frame.
-    pub(crate) substeps: u32,
+    /// Fewest and most substeps of this frame; equal where the caller named the count.
+    pub(crate) least_substeps: u32,
+    /// See `least_substeps`; the recording has this many.
+    pub(crate) most_substeps: u32,
     /// 1 if `commands` holds anything for this frame.
     pub(crate) commanded: u32,
+    /// 1 to remember the substep before (BDF2).
+    pub(crate) second_order: u32,
+    /// Largest strain accepted at the end of a substep that is not the last of the frame.
+    pub(crate) middle_limit: f32,
+    /// Mean mass of the free vertices \[kg\].
+    pub(crate) mean_mass: f32,
+    /// Load that is expected before any was measured \[1/s²\].
+    pub(crate) expected_load: f32,
+    /// dt² over the load s that one substep may have \[s²\].
+    pub(crate) load_scale: f32,
+    /// |r|/|r_0| at which the implicit elastic solve ends.
+    pub(crate) elastic_tolerance: f32,
+    /// r·r below which it ends anyway \[kg²·m²\].
+    pub(crate) elastic_floor: f32,
     pub(crate) padding: UVec2,
 }
 impl Frame {
@@ -198,9 +216,17 @@ element!(Frame {
     7: rotation,
     8: translation,
     9: relocated,
-    10: substeps,
-    11: commanded,
-    12: padding,
+    10: least_substeps,
+    11: most_substeps,
+    12: commanded,
+    13: second_order,
+    14: middle_limit,
+    15: mean_mass,
+    16: expected_load,
+    17: load_scale,
+    18: elastic_tolerance,
+    19: elastic_floor,
+    20: padding,
 });
 
 /// Time inside a frame, kept by the device.
@@ -213,7 +239,16 @@ pub struct Clock {
     pub(crate) substep: u32,
     /// Substeps of this frame.
     pub(crate) substeps: u32,
-    pub(crate) padding: u32,
+    /// Largest T/(m̄ l) that the next frame should expect \[1/s²\]; times h² it is the load s.
+    pub(crate) load: f32,
+    /// Time by which a velocity moves a vertex in this substep \[s\]: h, or less with BDF2.
+    pub(crate) span: f32,
+    /// Part of the last substep's motion that is repeated: 0, or more with BDF2.
+    pub(crate) recall: f32,
+    /// Mean force over the frame that a pull of 1 kg·m in this substep means \[1/s²\].
+    pub(crate) force: f32,
+    /// Length of the substep before \[s\]; 0 where its motion must not be remembered.
+    pub(crate) previous: f32,
 }
 impl Clock {
     /// Length of a substep \[s\].
@@ -232,7 +267,7 @@ impl Clock {
     }
 }
 
-element!(Clock { 0: h, 1: substep, 2: substeps, 3: padding });
+element!(Clock { 0: h, 1: substep, 2: substeps, 3: load, 4: span, 5: recall, 6: force, 7: previous });
 
 /// What the device measured in a frame.
 #[repr(C)]
@@ -252,6 +287,14 @@ pub struct Meters {
     pub(crate) missed: u32,
     /// Linear solves that ended at their bound.
     pub(crate) exhausted: u32,
+    /// Largest load s of an edge, by its mean tension over the frame.
+    pub(crate) load: f32,
+    /// Iterations of implicit elastic solves, summed over the substeps.
+    pub(crate) elastic_iterations: u32,
+    /// Substeps that the frame was cut into.
+    pub(crate) planned: u32,
+    /// Smallest strain that was measured in the last substep.
+    pub(crate) best: f32,
     pub(crate) padding: u32,
 }
 element!(Meters {
@@ -262,5 +305,9 @@ element!(Meters {
     4: substeps,
     5: missed,
     6: exhausted,
-    7: padding,
+    7: load,
+    8: elastic_iterations,
+    9: planned,
+    10: best,
+    11: padding,
 });

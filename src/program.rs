@@ -256,7 +256,9 @@ pub struct Recorder<'a> {
     colors: &'a [ops::Range<u32>],
     families: &'a [ops::Range<u32>],
     longest_yarn: u32,
+    family_edges: Vec<ops::Range<u32>>,
     frame: u64,
+    last_substep: bool,
     items: Vec<Item>,
     guard: u32,
     guard_count: u32,
@@ -265,7 +267,18 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// An empty recording for a mesh of these sizes and edge colors, for frame number `frame`.
     pub fn new(sizes: &'a Sizes, colors: &'a [ops::Range<u32>], frame: u64) -> Self {
-        Self { sizes, colors, families: &[], longest_yarn: 0, frame, items: Vec::new(), guard: 0, guard_count: 1 }
+        Self {
+            sizes,
+            colors,
+            families: &[],
+            longest_yarn: 0,
+            family_edges: Vec::new(),
+            frame,
+            last_substep: true,
+            items: Vec::new(),
+            guard: 0,
+            guard_count: 1,
+        }
     }
 
     /// For a mesh with these families of yarns.
@@ -273,6 +286,7 @@ impl<'a> Recorder<'a> {
     pub fn with_yarns(mut self, yarns: &'a Yarns) -> Self {
         self.families = &yarns.families;
         self.longest_yarn = yarns.longest();
+        self.family_edges = yarns.family_edges();
         self
     }
 
@@ -291,6 +305,11 @@ impl<'a> Recorder<'a> {
         self.families
     }
 
+    /// Ranges of edges, one per family.
+    pub fn family_edges(&self) -> &[ops::Range<u32>] {
+        &self.family_edges
+    }
+
     /// Edges of the longest yarn.
     pub fn longest_yarn(&self) -> u32 {
         self.longest_yarn
@@ -299,6 +318,15 @@ impl<'a> Recorder<'a> {
     /// Number of the frame that is recorded, for orders that vary with it.
     pub fn frame(&self) -> u64 {
         self.frame
+    }
+
+    /// Whether what is recorded is the last substep of a frame, whose strain is promised.
+    pub fn last_substep(&self) -> bool {
+        self.last_substep
+    }
+
+    pub(crate) fn at_last_substep(&mut self, last: bool) {
+        self.last_substep = last;
     }
 
     /// Guard word of the loop that is being recorded.

@@ -80,9 +80,17 @@ pub struct Report {
     pub iterations: u32,
     /// Iterations of linear solves in this frame.
     pub inner_iterations: u32,
+    /// Iterations of implicit elastic solves in this frame.
+    pub elastic_iterations: u32,
+    /// The load s = max h² T/(m̄ l), T the mean tension of an edge over the frame: below 1 a step is easy, above 20 fast
+    /// projection fails ([`crate::stage::load`]).
+    pub load: f32,
+    /// Substeps that the frame was cut into.
+    pub planned_substeps: u32,
     /// Substeps that were committed.
     pub substeps: u32,
-    /// Substeps that ended over the limit.
+    /// Substeps that ended over the limit; those that are not the last of the frame over what their
+    /// solver accepts there ([`crate::solver::Solver::middle_strain`]).
     pub missed_substeps: u32,
     /// Linear solves that ended at their bound instead of their tolerance: the dispatch budget or
     /// [`crate::FastProjection::inner_iterations`] was too small for them.
@@ -103,6 +111,9 @@ impl Report {
             converged: None,
             iterations: meters.iterations,
             inner_iterations: meters.inner_iterations,
+            elastic_iterations: meters.elastic_iterations,
+            load: meters.load,
+            planned_substeps: meters.planned,
             substeps: meters.substeps,
             missed_substeps: meters.missed,
             exhausted_solves: meters.exhausted,

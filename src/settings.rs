@@ -6,7 +6,9 @@ use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::solver::{Method, within};
 use crate::stage::Stage;
-use crate::substeps::Substeps;
+use crate::stage::elastic::Elasticity;
+use crate::stage::integrate::Stepping;
+use crate::substeps::{Plan, StepBounds, Substeps};
 
 /// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and tuned
 /// ([`crate::Cloth::tune`]); everything else may be slid from frame to frame ([`crate::Cloth::change`]).
@@ -24,6 +26,10 @@ pub struct Settings {
     pub drag: f32,
     /// Substeps per frame.
     pub substeps: Substeps,
+    /// Order of the time stepping.
+    pub stepping: Stepping,
+    /// How the shear springs are integrated.
+    pub elasticity: Elasticity,
     /// The solver.
     pub method: Method,
     /// Stages of the user's own, run before the prediction.
@@ -45,6 +51,8 @@ impl Default for Settings {
             gravity: [0.0, -9.81, 0.0],
             drag: 0.0,
             substeps: Substeps::Auto,
+            stepping: Stepping::Euler,
+            elasticity: Elasticity::Auto,
             method: Method::default(),
             stages: Vec::new(),
             dispatches_per_submission: 2000,
@@ -86,6 +94,14 @@ impl Settings {
         within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
         self.substeps.validate()?;
         self.method.solver().validate()
+    }
+
+    /// How a frame of length `dt` \[s\] may be cut into substeps.
+    ///
+    /// # Errors
+    /// As [`Substeps::plan`].
+    pub fn plan(&self, bounds: &StepBounds, dt: f32) -> Result<Plan> {
+        self.substeps.plan(bounds, self.gravity, dt, self.elasticity, self.method.solver().load())
     }
 
     /// Refuses a limit that positions of this resolution cannot hold.

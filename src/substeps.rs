@@ -1,61 +1,125 @@
 //! How many substeps a frame gets.
 //!
-//! Two bounds, both from mesh and settings alone, so that every run chooses alike:
+//! Three bounds; the largest counts:
 //!
-//! 1. **Shear.** Explicit springs are stable while k h²/m ≤ 0.15. At a vertex with springs k_1 … k_j the k that counts
-//!    is a quarter of their sum (an inner vertex of a grid has four diagonals), m its mass.
-//! 2. **Load.** The dimensionless load s = h² T/(m̄ l) decides how hard one projection is: below 1 it takes one or two
-//!    iterations, above 20 Newton's method fails. T is the weight of all free vertices divided by the number of edges
-//!    that leave pinned vertices \[N\], m̄ the mean mass of free vertices \[kg\], l the mean rest length of those edges
-//!    \[m\]. The rule keeps s ≤ 0.25 at rest; a falling cloth loads its pins several times its weight when it is caught.
+//! 1. **Motion.** At least one substep per 1/240 s: longer Euler steps damp what one wants to see.
+//! 2. **Shear.** Explicit springs are stable while k h²/m is small; the rule keeps it at 0.3. At a vertex with springs
+//!    k_1 … k_j the k that counts is a quarter of their sum (an inner vertex of a grid has four diagonals), m its mass.
+//!    Where that would be more than four times the substeps of the other bounds, the springs are integrated implicitly
+//!    ([`crate::stage::elastic`]) and ask for nothing.
+//! 3. **Load.** The device meters the load s = h² T/(m̄ l) of every frame ([`crate::stage::load`]) and cuts the next frame
+//!    so that s stays below what the solver takes (4 for yarn sweeps, 2 for fast projection, 1 for the others), with a margin of 1.5 for loads that grow, and forgets a load by a quarter per frame. Before anything
+//!    was measured it expects the weight of all free vertices divided by the number of edges that leave pinned ones.
+//!
+//! The count lives on the device: nothing waits for a read-back. The recording has the cap, [`Plan::most`]; substeps beyond the
+//! count do nothing. Bounds 1 and 2 and the cap come from mesh and settings alone, and the load from the state alone,
+//! so every run chooses alike.
 
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::solver::within;
+use crate::stage::elastic::Elasticity;
 
 /// Substeps per frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Substeps {
-    /// As many as the rule of the [module](self) asks for.
+    /// As many as the rule of the [module](self) asks for, at most 1.5 times its first two bounds or four times what the
+    /// weight at rest asks for.
     #[default]
     Auto,
-    /// This many; refused if the springs would be unstable.
+    /// As the rule asks, but never more than this.
+    UpTo(u32),
+    /// This many.
     Fixed(u32),
 }
 
+/// Longest substep \[s\].
+const LONGEST: f64 = 1.0 / 240.0;
 /// Largest k h²/m of explicit springs.
-const SHEAR: f64 = 0.15;
-/// Largest load s at rest.
-const LOAD: f64 = 0.25;
+const SHEAR: f64 = 0.3;
 /// More substeps than this in a frame are an error of the caller's.
 const MOST: u32 = 1_000_000;
+
+/// How a frame may be cut into substeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// Fewest substeps.
+    pub least: u32,
+    /// Most substeps: what is recorded.
+    pub most: u32,
+    /// Whether springs are integrated implicitly.
+    pub implicit: bool,
+    /// Load to expect before any was measured \[1/s²\].
+    pub(crate) expected_load: f32,
+    /// dt² over the load s of one substep \[s²\].
+    pub(crate) load_scale: f32,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { least: 1, most: 1, implicit: false, expected_load: 0.0, load_scale: 0.0 }
+    }
+}
 
 impl Substeps {
     pub(crate) fn validate(self) -> Result<()> {
         match self {
             Self::Auto => Ok(()),
-            Self::Fixed(count) => within("substeps", count.into(), (1..=MOST).contains(&count), "in 1 … 1,000,000"),
+            Self::Fixed(count) | Self::UpTo(count) => {
+                within("substeps", count.into(), (1..=MOST).contains(&count), "in 1 … 1,000,000")
+            }
         }
     }
 
-    /// Substeps of a frame of length `dt` \[s\].
+    /// How a frame of length `dt` \[s\] may be cut for a solver that takes a load of `load` per substep.
     ///
     /// # Errors
-    /// [`Error::StepTooLarge`] if a fixed count does not keep the springs stable, [`Error::OutOfRange`] if the rule
-    /// asks for more than a million.
-    pub fn count(self, bounds: &StepBounds, gravity: [f32; 3], dt: f32) -> Result<u32> {
-        let dt = f64::from(dt);
-        let shear = at_least(dt / bounds.shear);
-        let needed = match self {
-            Self::Fixed(count) if shear <= f64::from(count) => return Ok(count),
-            Self::Fixed(substeps) => {
-                return Err(Error::StepTooLarge { substeps, needed: shear.min(f64::from(u32::MAX)) as u32 });
-            }
-            Self::Auto => shear.max(at_least(dt / bounds.load(gravity))),
+    /// [`Error::StepTooLarge`] if a count does not keep explicit springs stable, [`Error::OutOfRange`] if the rule asks
+    /// for more than a million.
+    pub fn plan(
+        self,
+        bounds: &StepBounds,
+        gravity: [f32; 3],
+        dt: f32,
+        elasticity: Elasticity,
+        load: f32,
+    ) -> Result<Plan> {
+        let load = f64::from(load);
+        let seconds = f64::from(dt);
+        let shear = at_least(seconds / bounds.shear);
+        let expected_load = bounds.load * gravity.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        let weight = at_least(seconds * (expected_load / load).sqrt());
+        let motion = at_least(seconds / LONGEST);
+        let cap = match self {
+            Self::Auto => f64::INFINITY,
+            Self::UpTo(count) | Self::Fixed(count) => f64::from(count),
         };
-        within("dt", dt, needed <= f64::from(MOST), "short enough for a million substeps")?;
-        Ok(needed as u32)
+        let implicit = match elasticity {
+            Elasticity::Explicit => false,
+            Elasticity::Implicit => bounds.shear.is_finite(),
+            Elasticity::Auto => shear > cap || (shear > 4.0 * motion.max(weight) && !matches!(self, Self::Fixed(_))),
+        };
+        if !implicit && shear > cap {
+            let needed = shear.min(f64::from(u32::MAX)) as u32;
+            return Err(Error::StepTooLarge { substeps: cap as u32, needed });
+        }
+        let least = if implicit { motion } else { motion.max(shear) };
+        let most = (4.0 * weight).max((1.5 * least).ceil());
+        let (least, most) = match self {
+            Self::Auto => (least, most),
+            Self::UpTo(_) => (least.min(cap), cap),
+            Self::Fixed(_) => (cap, cap),
+        };
+        within("dt", seconds, most <= f64::from(MOST), "short enough for a million substeps")?;
+        Ok(Plan {
+            least: least as u32,
+            most: most as u32,
+            implicit,
+            expected_load: expected_load as f32,
+            load_scale: (seconds * seconds / load) as f32,
+        })
     }
 }
 
@@ -64,20 +128,14 @@ impl Substeps {
 pub struct StepBounds {
     /// Longest step that keeps the springs stable \[s\].
     shear: f64,
-    /// Square of the longest step that keeps the load small under a gravity of 1 m/s² \[s²\].
+    /// Load T/(m̄ l) at rest under a gravity of 1 m/s² \[1/m\].
     load: f64,
 }
 
 impl StepBounds {
     /// The bounds of a mesh.
     pub fn new(mesh: &Mesh) -> Self {
-        Self { shear: shear_step(mesh), load: load_step(mesh) }
-    }
-
-    /// Longest step that keeps the load at rest small \[s\].
-    fn load(&self, gravity: [f32; 3]) -> f64 {
-        let gravity = gravity.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
-        if gravity == 0.0 { f64::INFINITY } else { (self.load / gravity).sqrt() }
+        Self { shear: shear_step(mesh), load: rest_load(mesh) }
     }
 }
 
@@ -99,19 +157,23 @@ fn shear_step(mesh: &Mesh) -> f64 {
     (SHEAR / stiffest).sqrt()
 }
 
-/// LOAD · m̄ l / (T per unit of gravity) \[s²\]; infinite where nothing hangs from a pin.
-fn load_step(mesh: &Mesh) -> f64 {
+/// T/(m̄ l) per unit of gravity \[1/m\]: T the weight per edge that leaves a pin; 0 where nothing hangs from one.
+fn rest_load(mesh: &Mesh) -> f64 {
     let inverse_masses = mesh.inverse_masses();
-    let free: Vec<f64> = inverse_masses.iter().filter(|w| **w > 0.0).map(|w| 1.0 / f64::from(*w)).collect();
-    let total: f64 = free.iter().sum();
     let leaving: Vec<f64> = mesh
         .edges()
         .iter()
         .filter(|edge| (inverse_masses[edge.tail as usize] > 0.0) != (inverse_masses[edge.head as usize] > 0.0))
         .map(|edge| f64::from(edge.rest))
         .collect();
-    let tension = total / leaving.len() as f64;
     let rest = leaving.iter().sum::<f64>() / leaving.len() as f64;
-    let mean = total / free.len() as f64;
-    if leaving.is_empty() || tension == 0.0 { f64::INFINITY } else { LOAD * mean * rest / tension }
+    let free = inverse_masses.iter().filter(|w| **w > 0.0).count() as f64;
+    // T = m̄ (free vertices) g / (edges that leave pins).
+    if leaving.is_empty() || free == 0.0 { 0.0 } else { free / (leaving.len() as f64 * rest) }
+}
+
+/// Mean mass of the free vertices \[kg\]; 1 where there is none.
+pub(crate) fn mean_mass(mesh: &Mesh) -> f32 {
+    let free: Vec<f64> = mesh.inverse_masses().iter().filter(|w| **w > 0.0).map(|w| 1.0 / f64::from(*w)).collect();
+    if free.is_empty() { 1.0 } else { (free.iter().sum::<f64>() / free.len() as f64) as f32 }
 }

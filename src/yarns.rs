@@ -66,6 +66,16 @@ impl Yarns {
         Self { edges, canonical, yarns, families }
     }
 
+    /// Ranges of `edges`, one per family.
+    pub fn family_edges(&self) -> Vec<Range<u32>> {
+        let edges = |family: &Range<u32>| {
+            let yarns = &self.yarns[family.start as usize..family.end as usize];
+            let start = yarns.first().map_or(0, |yarn| yarn.edges.start);
+            start..yarns.last().map_or(start, |yarn| yarn.edges.end)
+        };
+        self.families.iter().map(edges).collect()
+    }
+
     /// Number of edges of the longest yarn; 0 without edges.
     pub fn longest(&self) -> u32 {
         self.yarns.iter().map(|yarn| yarn.edges.end - yarn.edges.start).max().unwrap_or(0)

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::process::Command;
 
 use common::*;
-use taut::{Cloth, FastProjection, GaussSeidel, Jacobi, Method, Scene, Settings, Substeps, scene};
+use taut::{Cloth, FastProjection, GaussSeidel, Jacobi, Method, Scene, Settings, Substeps, YarnSweep, scene};
 
 /// Tells a spawned copy of this test binary what to compute.
 const VARIABLE: &str = "TAUT_DETERMINISM";
@@ -78,6 +78,7 @@ fn large_solvers() -> Vec<(&'static str, Method)> {
         ("fast-projection", Method::FastProjection(fast)),
         ("gauss-seidel", Method::GaussSeidel(sweeps)),
         ("jacobi", Method::Jacobi(jacobi)),
+        ("yarn-sweep", Method::YarnSweep(YarnSweep { chords_from: 0.0, ..Default::default() })),
     ]
 }
 
@@ -125,8 +126,9 @@ fn fresh_processes_agree_for_any_number_of_threads() {
     let first = spawn("cpu", "1");
     assert_eq!(first.len(), solvers().len() + large_solvers().len(), "{first:?}");
     println!("{first:#?}");
-    // Different computations have different hashes: the hash looks at something.
-    assert_eq!(first.values().collect::<BTreeSet<_>>().len(), first.len());
+    // Different computations have different hashes: the hash looks at something. On this cloth `auto` is the yarn sweep.
+    assert_eq!(first["small auto"], first["small yarn-sweep"]);
+    assert_eq!(first.values().collect::<BTreeSet<_>>().len(), first.len() - 1);
     for threads in ["2", "3", "2"] {
         assert_eq!(spawn("cpu", threads), first, "RAYON_NUM_THREADS={threads} (left) and 1 (right)");
     }
@@ -238,14 +240,14 @@ fn the_order_is_really_permuted() {
     }
     assert!(frames[0].len() >= 8, "several sweeps before the order repeats");
     let sweeps: BTreeSet<&Vec<u32>> = frames.iter().flatten().collect();
-    // 96 draws of 24 orders: all but one or two turn up; half would do.
+    // 192 draws of 24 orders: all turn up, most likely; half would do.
     assert!(sweeps.len() > 12, "{} of 24 orders in {} sweeps", sweeps.len(), frames.iter().flatten().count());
     let distinct: BTreeSet<&Vec<Vec<u32>>> = frames.iter().collect();
     assert_eq!(distinct.len(), frames.len(), "every frame has its own orders");
     // Each color comes first about equally often: that is what takes the bias out.
     for color in &sorted {
         let first = frames.iter().flatten().filter(|order| order[0] == *color).count();
-        assert!((10..=40).contains(&first), "color {color} is first in {first} of 96");
+        assert!((20..=80).contains(&first), "color {color} is first in {first} of 192");
     }
     // Without a seed there is one order.
     let mut plain = seeded(None);

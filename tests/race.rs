@@ -175,7 +175,7 @@ impl<'a> Suspect<'a> {
                     continue;
                 }
                 let own = match fields.specs()[word.0].domain {
-                    Domain::Groups => element == part.start / GROUP,
+                    Domain::Groups => element == (part.start - self.dispatch.range.start as usize) / GROUP,
                     Domain::Vertices | Domain::Edges | Domain::Springs => part.contains(&element),
                     _ => false,
                 };

@@ -184,9 +184,10 @@ fn constants_of_the_prelude_are_those_of_rust() {
         ("CURVATURE", sums::CURVATURE),
         ("RESIDUAL", sums::RESIDUAL),
         ("PREVIOUS", sums::PREVIOUS),
+        ("LOAD", sums::LOAD),
     ]);
     assert_eq!(found, expected, "WGSL (left) and Rust (right)");
-    let slots: BTreeSet<u32> = [sums::STRAIN, sums::CURVATURE, sums::RESIDUAL, sums::PREVIOUS].into();
+    let slots: BTreeSet<u32> = [sums::STRAIN, sums::CURVATURE, sums::RESIDUAL, sums::PREVIOUS, sums::LOAD].into();
     assert_eq!(slots, (0..sums::COUNT as u32).collect(), "each slot of `sums` has one name");
 
     // Lengths of arrays of fixed size.

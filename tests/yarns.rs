@@ -238,7 +238,7 @@ fn error_of_one_solve(make: &dyn Fn(Scene, Settings) -> Cloth, scene: &Scene) ->
         gravity: [0.0; 3],
         substeps: Substeps::Fixed(1),
         strain_limit: 1e-3,
-        method: Method::YarnSweep(YarnSweep { sweeps: 1, step_clamp: 10.0 }),
+        method: Method::YarnSweep(YarnSweep { sweeps: 1, step_clamp: 10.0, slack: 0.0, ..Default::default() }),
         ..Default::default()
     };
     let mut cloth = make(scene.clone(), settings);

@@ -25,8 +25,9 @@ use crate::program::{Program, Recorder};
 use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::solver::{Method, within};
-use crate::stage;
-use crate::substeps::StepBounds;
+use crate::stage::integrate::Stepping;
+use crate::stage::{self, elastic};
+use crate::substeps::{Plan, StepBounds};
 use crate::topology::Topology;
 use set_up::set_up;
 
@@ -46,6 +47,8 @@ pub struct Cloth {
     relocation: Option<Relocation>,
     /// Vertices with an entry in `commands`.
     commanded: Vec<u32>,
+    /// Whether one of them is an impulse.
+    impelled: bool,
     /// Time of frames that were too short to be simulated on their own \[s\].
     saved_time: f32,
     /// Whether a frame was begun and not ended.
@@ -67,8 +70,20 @@ struct Shape {
     sizes: Sizes,
     pinned: Vec<bool>,
     step_bounds: StepBounds,
+    /// Mean mass of the free vertices \[kg\].
+    mean_mass: f32,
+    /// Mean rest length of the edges \[m\].
+    mean_rest: f32,
     /// Rounding step of the start positions over the shortest edge.
     resolution: f32,
+}
+
+impl Shape {
+    /// r·r of an elastic solve below which what is left moves vertices by less than a hundredth of the strain limit.
+    fn elastic_floor(&self, limit: f32) -> f32 {
+        let pull = 0.01 * limit * self.mean_rest * self.mean_mass;
+        self.sizes.vertices as f32 * pull * pull
+    }
 }
 
 #[derive(Debug)]
@@ -80,7 +95,7 @@ enum Engine {
 /// The current recording and what it was made for.
 #[derive(Debug)]
 struct Recorded {
-    substeps: u32,
+    plan: Plan,
     frame: u64,
     budget: Option<u64>,
     program: Program,
@@ -114,7 +129,8 @@ impl Cloth {
     /// As [`Cloth::on_cpu`]; [`Error::Limit`] if the mesh is too large for the device, [`Error::Device`] if it fails.
     pub async fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
         let (shape, fields, recorded) = set_up(scene, &settings)?;
-        let runner = runner::Runner::new(gpu, &recorded.program, &fields).await?;
+        let mut runner = runner::Runner::new(gpu, &every_kernel(&shape, &settings, &recorded)?, &fields).await?;
+        runner.assemble(&recorded.program)?;
         Ok(Self::assembled(shape, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
     }
 
@@ -182,6 +198,7 @@ impl Cloth {
             dispatches: 0,
             relocation: None,
             commanded: Vec::new(),
+            impelled: false,
             saved_time: 0.0,
             unfinished: false,
             reason: reason.into(),
@@ -237,7 +254,10 @@ impl Cloth {
         let (settings, recorded) = self.recorded_with(method)?;
         match &mut self.engine {
             Engine::Cpu(runner) => *runner = cpu::Runner::new(&recorded.program, &self.fields)?,
-            Engine::Gpu(runner) => runner.prepare(&recorded.program, &self.fields).await?,
+            Engine::Gpu(runner) => {
+                runner.prepare(&every_kernel(&self.shape, &settings, &recorded)?, &self.fields).await?;
+                runner.assemble(&recorded.program)?;
+            }
         }
         (self.settings, self.recorded) = (settings, recorded);
         Ok(())
@@ -256,8 +276,8 @@ impl Cloth {
     fn recorded_with(&self, method: Method) -> Result<(Settings, Recorded)> {
         method.solver().validate()?;
         let settings = Settings { method, ..self.settings.clone() };
-        let Recorded { substeps, frame, budget, .. } = self.recorded;
-        let recorded = record(&self.shape, &settings, substeps, frame, budget)?;
+        let Recorded { plan, frame, budget, .. } = self.recorded;
+        let recorded = record(&self.shape, &settings, plan, frame, budget)?;
         Ok((settings, recorded))
     }
 
@@ -354,9 +374,8 @@ impl Cloth {
         if dt < SHORTEST_FRAME {
             return Ok(0);
         }
-        let substeps = self.settings.substeps.count(&self.shape.step_bounds, self.settings.gravity, dt)?;
         let budget = Some(self.settings.dispatch_budget);
-        Ok(record(&self.shape, &self.settings, substeps, self.frame, budget)?.program.dispatch_count())
+        Ok(record(&self.shape, &self.settings, self.plan(dt)?, self.frame, budget)?.program.dispatch_count())
     }
 
     /// Checks the input, writes `commands`, records anew where needed; `None` for a frame of length 0.
@@ -377,8 +396,7 @@ impl Cloth {
         }
         let dt = self.saved_time + input.dt;
         if dt >= SHORTEST_FRAME {
-            let substeps = self.settings.substeps.count(&self.shape.step_bounds, self.settings.gravity, dt)?;
-            self.record(substeps, budget)?;
+            self.record(self.plan(dt)?, budget)?;
         }
         for target in input.pin_targets {
             let [x, y, z] = target.position;
@@ -390,16 +408,17 @@ impl Cloth {
             return Ok(None);
         }
         self.saved_time = 0.0;
-        let substeps = self.recorded.substeps;
+        let plan = self.recorded.plan;
         // A frame that was dropped half-way left unfinished displacements: relocating to the same place clears them.
         let relocation = self.relocation.take().or(self.unfinished.then(Relocation::default));
         self.unfinished = true;
         let Relocation { rotation, translation } = relocation.unwrap_or_default();
         let settings = &self.settings;
+        let limit = settings.device_limit(self.shape.resolution);
         Ok(Some(Frame {
             gravity: settings.gravity.into(),
             dt,
-            strain_limit: settings.device_limit(self.shape.resolution),
+            strain_limit: limit,
             stretch_min: settings.stretch_min,
             stretch_max: settings.stretch_max,
             drag: settings.drag,
@@ -407,10 +426,26 @@ impl Cloth {
             rotation: Vec4::from_array(rotation),
             translation: Vec3::from_array(translation),
             relocated: relocation.is_some().into(),
-            substeps,
-            commanded: u32::from(!self.commanded.is_empty()),
+            least_substeps: plan.least,
+            most_substeps: plan.most,
+            commanded: match (self.commanded.is_empty(), self.impelled) {
+                (true, _) => 0,
+                (false, false) => 1,
+                (false, true) => 2,
+            },
+            second_order: u32::from(settings.stepping == Stepping::Bdf2),
+            middle_limit: settings.method.solver().middle_strain().max(limit),
+            mean_mass: self.shape.mean_mass,
+            expected_load: plan.expected_load,
+            load_scale: plan.load_scale,
+            elastic_tolerance: elastic::TOLERANCE,
+            elastic_floor: self.shape.elastic_floor(settings.strain_limit),
             padding: UVec2::ZERO,
         }))
+    }
+
+    fn plan(&self, dt: f32) -> Result<Plan> {
+        self.settings.plan(&self.shape.step_bounds, dt)
     }
 
     /// Forgets the commands of the finished frame.
@@ -421,6 +456,7 @@ impl Cloth {
     }
 
     fn forget_commands(&mut self) -> Result<()> {
+        self.impelled = false;
         let commands = self.fields.get_mut::<[f32; 4]>("commands")?;
         for vertex in self.commanded.drain(..) {
             commands[vertex as usize] = [0.0; 4];
@@ -429,14 +465,20 @@ impl Cloth {
     }
 
     /// Records the program again if what it depends on has changed.
-    fn record(&mut self, substeps: u32, budget: Option<u64>) -> Result<()> {
+    fn record(&mut self, plan: Plan, budget: Option<u64>) -> Result<()> {
         let varies = self.settings.method.solver().varies() && self.recorded.frame != self.frame;
-        if self.recorded.substeps == substeps && self.recorded.budget == budget && !varies {
+        let Plan { most, implicit, .. } = self.recorded.plan;
+        if most == plan.most && implicit == plan.implicit && self.recorded.budget == budget && !varies {
+            self.recorded.plan = plan;
             return Ok(());
         }
-        let recorded = record(&self.shape, &self.settings, substeps, self.frame, budget)?;
-        if let Engine::Gpu(runner) = &mut self.engine {
-            runner.assemble(&recorded.program)?;
+        let recorded = record(&self.shape, &self.settings, plan, self.frame, budget)?;
+        match &mut self.engine {
+            Engine::Cpu(runner) if implicit != plan.implicit => {
+                *runner = cpu::Runner::new(&recorded.program, &self.fields)?;
+            }
+            Engine::Cpu(_) => {}
+            Engine::Gpu(runner) => runner.assemble(&recorded.program)?,
         }
         self.recorded = recorded;
         Ok(())
@@ -477,10 +519,20 @@ fn inputs<'a>(frame: &'a Frame, commands: &'a [u32]) -> Vec<(&'static str, &'a [
     inputs
 }
 
-fn record(shape: &Shape, settings: &Settings, substeps: u32, frame: u64, budget: Option<u64>) -> Result<Recorded> {
+/// A program with every kernel that a frame of any length may need: springs may be integrated in both ways.
+fn every_kernel(shape: &Shape, settings: &Settings, recorded: &Recorded) -> Result<Program> {
+    let mut items = Vec::new();
+    for implicit in [false, true] {
+        let plan = Plan { implicit, most: 2, ..recorded.plan };
+        items.extend(record(shape, settings, plan, recorded.frame, None)?.program.items);
+    }
+    Ok(Program { items })
+}
+
+fn record(shape: &Shape, settings: &Settings, plan: Plan, frame: u64, budget: Option<u64>) -> Result<Recorded> {
     let topology = &shape.topology;
     let mut recorder = Recorder::new(&shape.sizes, &topology.coloring.ranges, frame).with_yarns(&topology.yarns);
-    stage::record_frame(&mut recorder, substeps, &settings.stages, settings.method.solver());
+    stage::record_frame(&mut recorder, &plan, settings);
     let mut program = recorder.finish()?;
     if let Some(budget) = budget {
         let needed = program.fit(budget);
@@ -488,5 +540,5 @@ fn record(shape: &Shape, settings: &Settings, substeps: u32, frame: u64, budget:
             return Err(Error::Budget { budget, needed });
         }
     }
-    Ok(Recorded { substeps, frame, budget, program })
+    Ok(Recorded { plan, frame, budget, program })
 }

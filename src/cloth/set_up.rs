@@ -9,10 +9,10 @@ use crate::fields::{Fields, Sizes, Spec};
 use crate::params::YarnSpan;
 use crate::scene::Scene;
 use crate::settings::{Settings, resolution};
-use crate::substeps::StepBounds;
+use crate::substeps::{StepBounds, mean_mass};
 use crate::topology::{Incidence, Topology};
 
-/// Validates everything and fills the fields; the first recording is for one substep.
+/// Validates everything and fills the fields.
 pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, Fields, Recorded)> {
     let Scene { mesh, start, .. } = scene;
     check_vectors("start", &start, mesh.vertex_count())?;
@@ -50,7 +50,11 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
         pinned[*pin as usize] = true;
     }
     let (step_bounds, resolution) = (StepBounds::new(&mesh), resolution(&mesh, &start));
-    let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned, step_bounds, resolution });
-    let recorded = record(&shape, settings, 1, 0, None)?;
+    let mean_mass = mean_mass(&mesh);
+    let mean_rest = mesh.edges().iter().map(|edge| edge.rest).sum::<f32>() / mesh.edge_count().max(1) as f32;
+    let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned, step_bounds, mean_mass, mean_rest, resolution });
+    // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
+    let plan = settings.plan(&shape.step_bounds, 1.0 / 60.0).unwrap_or_default();
+    let recorded = record(&shape, settings, plan, 0, None)?;
     Ok((shape, fields, recorded))
 }

@@ -8,7 +8,7 @@ use crate::cpu;
 use crate::error::{Error, Result};
 use crate::fields::Fields;
 use crate::mesh::Mesh;
-use crate::params::{Meters, Vertex};
+use crate::params::{Clock, Meters, Vertex};
 use crate::program::Recorder;
 use crate::settings::resolution;
 use crate::solver::within;
@@ -89,13 +89,14 @@ impl Cloth {
         }
         command[3] = 1.0;
         self.commanded.push(vertex);
+        self.impelled = true;
         Ok(())
     }
 }
 
 /// Fields that [`write_state`] fills.
-const STATE: [&str; 8] =
-    ["vertices", "velocities", "displacements", "starts", "normals", "reactions", "meters", "faults"];
+const STATE: [&str; 9] =
+    ["vertices", "velocities", "displacements", "starts", "normals", "reactions", "meters", "faults", "clock"];
 
 pub(super) fn check_vectors(field: &'static str, vectors: &[[f32; 3]], expected: usize) -> Result<()> {
     if vectors.len() != expected {
@@ -128,6 +129,7 @@ pub(super) fn write_state(
     fields.get_mut::<[f32; 4]>("reactions")?.fill([0.0; 4]);
     fields.get_mut::<Meters>("meters")?.fill(Meters::default());
     fields.get_mut::<u32>("faults")?.fill(0);
+    fields.get_mut::<Clock>("clock")?.fill(Clock::default());
     let mut recorder = Recorder::new(fields.sizes(), &[], 0);
     stage::normals::record(&mut recorder);
     let program = recorder.finish()?;

@@ -1,9 +1,10 @@
 //! Preconditioned conjugate gradients on A x = r, matrix-free, all scalars on the device.
 //!
 //! The operator and the right-hand side belong to the caller: before [`record`] it must have written `residuals` = r,
-//! `searches` = P r, `solutions` = 0 and reduced (r·z, r·r) into `sums[RESIDUAL]`; its closure must write `products` =
-//! A `searches` and reduce their dot product into `sums[CURVATURE]`. Dot products are workgroup trees in plain f32,
-//! which measurably gives the same history as f64 ones.
+//! `searches` = P r, `solutions` = 0 and reduced (r·z, r·r) into `sums[RESIDUAL]` ([`start`] does that from `residuals` alone); its
+//! closure must write `products` = A `searches` and reduce their dot product into `sums[CURVATURE]`. One solver serves multipliers
+//! of edges and vectors of vertices: a [`System`] says which fields they are. Dot products are workgroup trees in plain
+//! f32, which measurably gives the same history as f64 ones.
 //!
 //! | symbol | name |
 //! |---|---|
@@ -15,7 +16,6 @@
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
-use crate::fields::Domain;
 use crate::params::{Frame, GROUP, Meters, sums};
 use crate::program::{Body, Kernel, Recorder, Shape};
 use crate::stage::reduce;
@@ -23,9 +23,11 @@ use crate::stage::reduce;
 const WGSL: &str = include_str!("../../shaders/conjugate_gradient.wgsl");
 
 const fn kernel(name: &'static str, body: Body) -> Kernel {
-    Kernel::new(name, WGSL, body).aliases(&[("decisions", "guards"), ("totals", "sums"), ("scales", "directions")])
+    Kernel::new(name, WGSL, body).aliases(&[("decisions", "guards"), ("totals", "sums")])
 }
 
+/// Starts at 0 with the diagonal as preconditioner.
+pub static START_SOLVE: Kernel = kernel("start_solve", start_solve_body).shape(Shape::Reduction);
 /// Stores where to stop.
 pub static BEGIN_SOLVE: Kernel = kernel("begin_solve", begin_solve_body).shape(Shape::Group);
 /// Ends the loop when the residual is small enough.
@@ -37,37 +39,93 @@ pub static DOT_RESIDUALS: Kernel = kernel("dot_residuals", dot_residuals_body).s
 /// Next search direction.
 pub static TURN_SEARCH: Kernel = kernel("turn_search", turn_search_body);
 
-/// Records a solve of at most `iterations` iterations with `apply` as its operator; returns the guard word of its loop.
-/// `precondition` may replace z = r/diagonal by something better: it writes `preconditioned` and the leaves of r·z and
-/// r·r ([`DOT_RESIDUALS`]), or nothing.
+/// A linear system: the fields that hold it.
+#[derive(Clone, Copy, Debug)]
+pub struct System {
+    /// Fields that stand for the solver's own.
+    pub renames: &'static [(&'static str, &'static str)],
+    /// Where the inverse diagonal is in the field that stands for `scales`: words per element, and which of them.
+    pub scale: [u32; 2],
+    /// Whether it is an elastic solve, with a tolerance and a count of its own.
+    pub elastic: bool,
+}
+
+/// Multipliers of edges, A = J W Jᵀ.
+pub const EDGES: System = System { renames: &[("scales", "directions")], scale: [4, 3], elastic: false };
+
+/// Records the start of a solve of so many words from `residuals` alone.
+pub fn start(recorder: &mut Recorder<'_>, system: &System, words: u32) {
+    recorder.dispatch_with(&START_SOLVE, 0..words, arguments(system), system.renames);
+    reduce::record(recorder, &reduce::SUM_PARTIALS, words as usize, sums::RESIDUAL);
+}
+
+fn arguments(system: &System) -> [u32; 4] {
+    [system.scale[0], system.scale[1], 0, 0]
+}
+
+/// Records a solve of so many words, of at most `iterations` iterations, with `apply` as its operator; returns the guard
+/// word of its loop. `precondition` may replace z = r/diagonal by something better: it writes `preconditioned` and the
+/// leaves of r·z and r·r ([`DOT_RESIDUALS`]) over the first `dotted` words, or nothing.
 pub fn record(
     recorder: &mut Recorder<'_>,
+    system: &System,
+    words: u32,
+    dotted: usize,
     iterations: u32,
     apply: impl FnOnce(&mut Recorder<'_>),
     precondition: impl FnOnce(&mut Recorder<'_>),
 ) -> u32 {
-    recorder.dispatch_range(&BEGIN_SOLVE, 0..1, [0; 4]);
+    let kind = [system.elastic.into(), 0, 0, 0];
+    recorder.dispatch_range(&BEGIN_SOLVE, 0..1, kind);
     recorder.repeat(iterations, |recorder| {
-        recorder.dispatch_range(&DECIDE_SOLVE, 0..1, [0; 4]);
+        recorder.dispatch_range(&DECIDE_SOLVE, 0..1, kind);
         apply(recorder);
-        recorder.dispatch(&ADVANCE, Domain::Edges);
+        recorder.dispatch_with(&ADVANCE, 0..words, arguments(system), system.renames);
         precondition(recorder);
-        reduce::record(recorder, &reduce::SUM_PARTIALS, Domain::Edges, sums::RESIDUAL);
-        recorder.dispatch(&TURN_SEARCH, Domain::Edges);
+        reduce::record(recorder, &reduce::SUM_PARTIALS, dotted, sums::RESIDUAL);
+        recorder.dispatch_with(&TURN_SEARCH, 0..words, [0; 4], system.renames);
     })
 }
 
+fn start_solve_body(run: &mut Run<'_>) -> Result<()> {
+    let [stride, offset, ..] = run.arguments().map(|argument| argument as usize);
+    let scales = run.read::<f32>("scales")?;
+    let residuals = run.read::<f32>("residuals")?;
+    let mut solutions = run.write::<f32>("solutions")?;
+    let mut searches = run.write::<f32>("searches")?;
+    let mut partials = run.write::<[f32; 2]>("partials")?;
+    for first in run.range().step_by(GROUP) {
+        let mut lanes = [[0.0f32; 2]; GROUP];
+        for e in first..run.range().end.min(first + GROUP) {
+            let residual = residuals[e];
+            let search = scales[e * stride + offset] * residual;
+            searches[e] = search;
+            solutions[e] = 0.0;
+            lanes[e - first] = [residual * search, residual * residual];
+        }
+        partials[run.group(first)] = group_sum(&lanes);
+    }
+    Ok(())
+}
+
 fn begin_solve_body(run: &mut Run<'_>) -> Result<()> {
+    let [elastic, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
     let mut totals = run.write::<[f32; 4]>("totals")?;
     let start = totals[sums::RESIDUAL as usize];
-    totals[sums::PREVIOUS as usize] = [start[0], start[1], frame.live.x * frame.live.x * start[1], 0.0];
+    let goal = if elastic == 0 {
+        frame.live.w * frame.live.w * start[1]
+    } else {
+        (frame.elastic_tolerance * frame.elastic_tolerance * start[1]).max(frame.elastic_floor)
+    };
+    totals[sums::PREVIOUS as usize] = [start[0], start[1], goal, 0.0];
     totals[sums::CURVATURE as usize] = [1.0, 0.0, 0.0, 0.0];
     Ok(())
 }
 
 fn decide_solve_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
+    let [elastic, ..] = run.arguments();
     let mut decisions = run.write::<u32>("decisions")?;
     let mut totals = run.write::<[f32; 4]>("totals")?;
     let mut meters = run.write::<Meters>("meters")?;
@@ -81,15 +139,20 @@ fn decide_solve_body(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     totals[sums::PREVIOUS as usize][0] = residual[0];
-    meters[0].inner_iterations += 1;
+    if elastic == 0 {
+        meters[0].inner_iterations += 1;
+    } else {
+        meters[0].elastic_iterations += 1;
+    }
     Ok(())
 }
 
 fn advance_body(run: &mut Run<'_>) -> Result<()> {
+    let [stride, offset, ..] = run.arguments().map(|argument| argument as usize);
     let scalars = run.read::<[f32; 4]>("sums")?;
     let searches = run.read::<f32>("searches")?;
     let products = run.read::<f32>("products")?;
-    let scales = run.read::<[f32; 4]>("scales")?;
+    let scales = run.read::<f32>("scales")?;
     let mut solutions = run.write::<f32>("solutions")?;
     let mut residuals = run.write::<f32>("residuals")?;
     let mut preconditioned = run.write::<f32>("preconditioned")?;
@@ -101,12 +164,12 @@ fn advance_body(run: &mut Run<'_>) -> Result<()> {
         for e in first..run.range().end.min(first + GROUP) {
             solutions[e] += alpha * searches[e];
             let residual = residuals[e] - alpha * products[e];
-            let z = scales[e][3] * residual;
+            let z = scales[e * stride + offset] * residual;
             residuals[e] = residual;
             preconditioned[e] = z;
             lanes[e - first] = [residual * z, residual * residual];
         }
-        partials[first / GROUP] = group_sum(&lanes);
+        partials[run.group(first)] = group_sum(&lanes);
     }
     Ok(())
 }
@@ -120,7 +183,7 @@ fn dot_residuals_body(run: &mut Run<'_>) -> Result<()> {
         for e in first..run.range().end.min(first + GROUP) {
             lanes[e - first] = [residuals[e] * preconditioned[e], residuals[e] * residuals[e]];
         }
-        partials[first / GROUP] = group_sum(&lanes);
+        partials[run.group(first)] = group_sum(&lanes);
     }
     Ok(())
 }

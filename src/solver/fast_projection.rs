@@ -17,7 +17,15 @@
 //! cloth moves fast, but what it leaves unsolved is motion: a curtain at rest then trembles at 2–8 mm/s at 8 substeps
 //! per frame, at the default of 0.02 at 0.5 mm/s; a curtain at rest takes no more iterations for it, a swinging sheet hung by
 //! two corners twice as many. The matrix of one yarn is a discrete string equation, so CG that is preconditioned by the
-//! diagonal needs about n iterations on an n × n cloth.
+//! diagonal needs about n iterations on an n × n cloth; the blocks of single yarns as preconditioner take the strings out,
+//! and what is left is set by shear.
+//!
+//! **Schur form.** With two families, u the first and v the second, A = [A_uu A_uv; A_vu A_vv], and both diagonal blocks are
+//! tridiagonal yarn by yarn. Eliminating μ_v leaves (A_uu − A_uv A_vv⁻¹ A_vu) μ_u = C_u − A_uv A_vv⁻¹ C_v, whose condition is
+//! 1/(1 − σ²), σ the cosine between the force spaces of the families: the additive form has (1 + σ)/(1 − σ) and needs twice the
+//! iterations. It is run as CG on the full vectors: started at μ_v = A_vv⁻¹ C_v, with z_v = −A_vv⁻¹ A_vu z_u for every
+//! direction, the residual of the second family stays 0, and everything else is the ordinary iteration.
+//!
 //! Guards against what Newton's method cannot do: steps are clamped to 0.3 of the shortest edge at a vertex; an edge
 //! compressed below half its length uses the linear constraint |d| − l; a collapsed edge gets an empty row; a singular
 //! system (a straight row between two pins) ends CG when the curvature vanishes. Everything stays finite and bounded,
@@ -31,7 +39,7 @@ use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::solver::{Solver, apply_inverse_mass, banded_length, conjugate_gradient, in_band, lines, within};
-use crate::stage::{padded, reduce, strain, xyz};
+use crate::stage::{load, padded, reduce, strain, xyz};
 
 const WGSL: &str = include_str!("../../shaders/fast_projection.wgsl");
 
@@ -39,6 +47,8 @@ const WGSL: &str = include_str!("../../shaders/fast_projection.wgsl");
 pub static LINEARIZE: Kernel = Kernel::new("linearize", WGSL, linearize_body).shape(Shape::Reduction);
 /// First half of the operator: y = W Jᵀ p.
 pub static GATHER_PULLS: Kernel = Kernel::new("gather_pulls", WGSL, gather_pulls_body);
+/// Residual of the Schur form.
+pub static SETTLE_RESIDUAL: Kernel = Kernel::new("settle_residual", WGSL, settle_residual_body);
 /// Second half: q = J y.
 pub static APPLY_OPERATOR: Kernel = Kernel::new("apply_operator", WGSL, apply_operator_body).shape(Shape::Reduction);
 /// u −= W Jᵀ μ.
@@ -48,12 +58,33 @@ pub static APPLY_MULTIPLIERS: Kernel = Kernel::new("apply_multipliers", WGSL, ap
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preconditioner {
-    /// The diagonal of A: cheap, about n iterations on an n × n cloth.
+    /// `LinesSchur` where the yarns are of two families, `Lines` elsewhere.
     #[default]
+    Auto,
+    /// The diagonal of A: cheap, about n iterations on an n × n cloth.
     Jacobi,
     /// The blocks of A that belong to single yarns, solved exactly ([`crate::solver::lines`]): a handful of iterations, set
     /// by shear and not by n.
     Lines,
+    /// The same with the second family's multipliers eliminated: half the iterations. As `Lines` on a mesh whose yarns
+    /// are not of two families.
+    LinesSchur,
+}
+
+impl Preconditioner {
+    /// Names as the program spells them.
+    pub const NAMES: [&'static str; 4] = ["auto", "jacobi", "lines", "lines-schur"];
+
+    /// The preconditioner of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "jacobi" => Some(Self::Jacobi),
+            "lines" => Some(Self::Lines),
+            "lines-schur" => Some(Self::LinesSchur),
+            _ => None,
+        }
+    }
 }
 
 /// Parameters of the projection.
@@ -75,7 +106,7 @@ pub struct FastProjection {
 impl Default for FastProjection {
     fn default() -> Self {
         Self {
-            preconditioner: Preconditioner::Jacobi,
+            preconditioner: Preconditioner::Auto,
             iterations: 60,
             inner_iterations: None,
             tolerance: 0.02,
@@ -104,34 +135,108 @@ impl Solver for FastProjection {
         let inner = self.inner_iterations.unwrap_or(edges + edges / 4 + 8);
         recorder.repeat(self.iterations, |recorder| {
             recorder.dispatch(&LINEARIZE, Domain::Edges);
-            self.precondition(recorder, &[("preconditioned", "searches")]);
-            reduce::record(recorder, &reduce::SUM_PARTIALS, Domain::Edges, sums::RESIDUAL);
-            let solve = conjugate_gradient::record(recorder, inner, apply, |recorder| self.precondition(recorder, &[]));
+            let preconditioner = self.resolved(recorder);
+            preconditioner.start(recorder);
+            let words = preconditioner.words(recorder);
+            reduce::record(recorder, &reduce::SUM_PARTIALS, words, sums::RESIDUAL);
+            let precondition = |recorder: &mut Recorder<'_>| preconditioner.record(recorder, false);
+            let solve = conjugate_gradient::record(
+                recorder,
+                &conjugate_gradient::EDGES,
+                edges,
+                words,
+                inner,
+                apply,
+                precondition,
+            );
             recorder.dispatch(&APPLY_MULTIPLIERS, Domain::Vertices);
+            load::note(recorder);
             strain::record(recorder, 1, solve);
         });
     }
 
+    fn load(&self) -> f32 {
+        2.0
+    }
+
     fn live(&self) -> [f32; 4] {
-        [self.tolerance, self.step_clamp, 0.0, 0.0]
+        [self.step_clamp, 0.0, 0.0, self.tolerance]
     }
 }
 
 impl FastProjection {
-    /// Records z = P r where P is more than the diagonal, which the other kernels bring along.
-    fn precondition(&self, recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {
-        if self.preconditioner == Preconditioner::Lines {
-            lines::solve_all(recorder, renames);
-            recorder.dispatch_renamed(&conjugate_gradient::DOT_RESIDUALS, Domain::Edges, renames);
+    /// What `Auto` and a form that the mesh does not allow stand for.
+    fn resolved(&self, recorder: &Recorder<'_>) -> Preconditioner {
+        match (self.preconditioner, recorder.families().len()) {
+            (Preconditioner::Jacobi, _) => Preconditioner::Jacobi,
+            (Preconditioner::Auto | Preconditioner::LinesSchur, 2) => Preconditioner::LinesSchur,
+            _ => Preconditioner::Lines,
         }
     }
 }
 
+impl Preconditioner {
+    /// Elements that r·z and r·r run over: in the Schur form those of the first family, because r is 0 in the other.
+    fn words(self, recorder: &Recorder<'_>) -> usize {
+        if self == Self::LinesSchur { recorder.family_edges()[0].end as usize } else { recorder.sizes().edges }
+    }
+
+    /// Records the start of a solve that has been linearized: first solution, residual and search direction.
+    fn start(self, recorder: &mut Recorder<'_>) {
+        if self == Self::LinesSchur {
+            // μ_v = A_vv⁻¹ C_v; r_u = C_u − A_uv μ_v, r_v = 0.
+            lines::solve_family(recorder, 1, false, &[("preconditioned", "solutions")]);
+            gather(recorder, 1, &[("searches", "solutions")]);
+            recorder.dispatch(&APPLY_OPERATOR, Domain::Edges);
+            let first_family = recorder.family_edges()[0].end;
+            let edges = recorder.sizes().edges as u32;
+            recorder.dispatch_range(&SETTLE_RESIDUAL, 0..edges, [first_family, 0, 0, 0]);
+        }
+        self.record(recorder, true);
+    }
+
+    /// Records z = P r and the leaves of r·z and r·r where P is more than the diagonal, which other kernels bring along;
+    /// at the start z is the search direction.
+    fn record(self, recorder: &mut Recorder<'_>, start: bool) {
+        let renames: &'static [(&'static str, &'static str)] =
+            if start { &[("preconditioned", "searches")] } else { &[] };
+        match self {
+            Self::Lines => lines::solve_all(recorder, renames),
+            Self::LinesSchur => {
+                // z_u = A_uu⁻¹ r_u, z_v = −A_vv⁻¹ A_vu z_u: then A p has nothing in the second family either.
+                lines::solve_family(recorder, 0, false, renames);
+                gather(recorder, 0, if start { &[] } else { &[("searches", "preconditioned")] });
+                let second = recorder.family_edges()[1].clone();
+                let products: &'static [(&'static str, &'static str)] =
+                    if start { &[] } else { &[("searches", "preconditioned")] };
+                recorder.dispatch_with(&APPLY_OPERATOR, second, [0; 4], products);
+                let renames: &'static [(&'static str, &'static str)] = if start {
+                    &[("residuals", "products"), ("preconditioned", "searches")]
+                } else {
+                    &[("residuals", "products")]
+                };
+                lines::solve_family(recorder, 1, true, renames);
+            }
+            _ => return,
+        }
+        let words = self.words(recorder) as u32;
+        recorder.dispatch_with(&conjugate_gradient::DOT_RESIDUALS, 0..words, [0; 4], renames);
+    }
+}
+
+/// Records `pulls` = W Jᵀ `searches` of one family's edges.
+fn gather(recorder: &mut Recorder<'_>, family: usize, renames: &'static [(&'static str, &'static str)]) {
+    let edges = recorder.family_edges()[family].clone();
+    let vertices = recorder.sizes().vertices as u32;
+    recorder.dispatch_with(&GATHER_PULLS, 0..vertices, [edges.start, edges.end, 0, 0], renames);
+}
+
 /// Records `products` = A `searches` and the reduction of their dot product.
 fn apply(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&GATHER_PULLS, Domain::Vertices);
+    let sizes = recorder.sizes();
+    recorder.dispatch_range(&GATHER_PULLS, 0..sizes.vertices as u32, [0, sizes.edges as u32, 0, 0]);
     recorder.dispatch(&APPLY_OPERATOR, Domain::Edges);
-    reduce::record(recorder, &reduce::SUM_PARTIALS, Domain::Edges, sums::CURVATURE);
+    reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().edges, sums::CURVATURE);
 }
 
 fn linearize_body(run: &mut Run<'_>) -> Result<()> {
@@ -174,12 +279,13 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
             searches[e] = search;
             lanes[e - first] = [residual * search, residual * residual];
         }
-        partials[first / GROUP] = group_sum(&lanes);
+        partials[run.group(first)] = group_sum(&lanes);
     }
     Ok(())
 }
 
 fn gather_pulls_body(run: &mut Run<'_>) -> Result<()> {
+    let [from, to, ..] = run.arguments();
     let vertices = run.read::<Vertex>("vertices")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let directions = run.read::<[f32; 4]>("directions")?;
@@ -190,7 +296,9 @@ fn gather_pulls_body(run: &mut Run<'_>) -> Result<()> {
         for k in edge_incidence[v]..edge_incidence[v + 1] {
             let entry = edge_incidence[k as usize];
             let e = (entry / 2) as usize;
-            pull += (if entry & 1 == 1 { 1.0 } else { -1.0 } * searches[e]) * xyz(directions[e]);
+            if entry / 2 >= from && entry / 2 < to {
+                pull += (if entry & 1 == 1 { 1.0 } else { -1.0 } * searches[e]) * xyz(directions[e]);
+            }
         }
         pulls[v] = padded(apply_inverse_mass(vertices[v].inverse_mass, pull));
     }
@@ -212,7 +320,17 @@ fn apply_operator_body(run: &mut Run<'_>) -> Result<()> {
             products[e] = product;
             lanes[e - first][0] = searches[e] * product;
         }
-        partials[first / GROUP] = group_sum(&lanes);
+        partials[run.group(first)] = group_sum(&lanes);
+    }
+    Ok(())
+}
+
+fn settle_residual_body(run: &mut Run<'_>) -> Result<()> {
+    let [first_family, ..] = run.arguments();
+    let products = run.read::<f32>("products")?;
+    let mut residuals = run.write::<f32>("residuals")?;
+    for e in run.range() {
+        residuals[e] = if e < first_family as usize { residuals[e] - products[e] } else { 0.0 };
     }
     Ok(())
 }
@@ -240,11 +358,11 @@ fn apply_multipliers_body(run: &mut Run<'_>) -> Result<()> {
         if inverse_mass > 0.0 {
             let way = apply_inverse_mass(inverse_mass, pull);
             let extent = way.length();
-            let most = frame.live.y * shortest;
+            let most = frame.live.x * shortest;
             let clamped = if extent > most { way * (most / extent) } else { way };
             displacements[v] = padded(xyz(displacements[v]) + clamped);
         } else {
-            reactions[v] = padded(xyz(reactions[v]) + pull / (clock.h * frame.dt));
+            reactions[v] = padded(xyz(reactions[v]) + clock.force * pull);
         }
     }
     Ok(())

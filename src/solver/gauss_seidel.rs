@@ -79,7 +79,9 @@ impl Solver for GaussSeidel {
         recorder.repeat(rounds, |recorder| {
             for check in 0..period {
                 for sweep in 0..per_check {
-                    let number = u64::from(check * per_check + sweep);
+                    // The last substep is recorded apart, and has orders of its own.
+                    let last = u64::from(recorder.last_substep()) << 32;
+                    let number = last | u64::from(check * per_check + sweep);
                     for color in self.order(recorder.colors(), frame, number) {
                         recorder.dispatch_range(&PROJECT_EDGE, color, [0; 4]);
                     }
@@ -125,8 +127,10 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
     let vertices = run.read::<Vertex>("vertices")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    let mut tensions = run.write::<f32>("tensions")?;
     for index in run.range() {
-        let edge = edges[colored_edges[index] as usize];
+        let e = colored_edges[index] as usize;
+        let edge = edges[e];
         let (tail, head) = (edge.tail as usize, edge.head as usize);
         let (a, b) = (vertices[tail], vertices[head]);
         let w = a.inverse_mass + b.inverse_mass;
@@ -139,7 +143,8 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
         let pull = ((extent - wanted) / (w * extent)) * d;
         displacements[tail] = padded(xyz(displacements[tail]) + apply_inverse_mass(a.inverse_mass, pull));
         displacements[head] = padded(xyz(displacements[head]) - apply_inverse_mass(b.inverse_mass, pull));
-        let force = pull / (clock.h * frame.dt);
+        tensions[e] += ((extent - wanted) / w) * clock.force;
+        let force = clock.force * pull;
         if a.inverse_mass == 0.0 {
             reactions[tail] = padded(xyz(reactions[tail]) + force);
         }

@@ -84,9 +84,12 @@ impl Solver for Jacobi {
 
 fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
+    let edge_incidence = run.read::<u32>("edge_incidence")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
+    let mut tensions = run.write::<f32>("tensions")?;
     let mut corrections = run.write::<[f32; 4]>("corrections")?;
     for e in run.range() {
         let edge = edges[e];
@@ -97,7 +100,10 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
         let extent = d.length();
         let mut pull = Vec3::ZERO;
         if w > 0.0 && extent >= 1e-6 * edge.rest {
-            pull = ((extent - banded_length(frame, extent, edge.rest)) / (w * extent)) * d;
+            let excess = extent - banded_length(frame, extent, edge.rest);
+            pull = (excess / (w * extent)) * d;
+            let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));
+            tensions[e] += ((excess / w) * clock.force) * taken;
         }
         corrections[e] = padded(pull);
     }
@@ -133,7 +139,7 @@ fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
         if inverse_mass > 0.0 {
             displacements[v] = padded(xyz(displacements[v]) + apply_inverse_mass(inverse_mass, pull));
         } else {
-            reactions[v] = padded(xyz(reactions[v]) + pull / (clock.h * frame.dt));
+            reactions[v] = padded(xyz(reactions[v]) + clock.force * pull);
         }
     }
     Ok(())

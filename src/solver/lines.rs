@@ -2,34 +2,43 @@
 //!
 //! Along one yarn the matrix A = J W Jᵀ of eq. (7) is tridiagonal: edge k couples to edge k − 1 through their common
 //! vertex only, A_{k,k−1} = b_k = −w_k n_{k−1}·n_k, and an exact solve costs a few operations per edge however long the
-//! yarn is.
+//! yarn is. [`crate::solver::yarn_sweep`] derives where that comes from and what it is good for.
 //!
-//! `lanes` invocations share a yarn. Each eliminates its run of consecutive edges from left to right, the edge before
-//! the run entering as a second right-hand side g. The last edge of each run is kept: these separators form a
-//! tridiagonal system of at most 64 unknowns, which one invocation solves in workgroup memory; a closed yarn makes it
-//! cyclic (Sherman–Morrison). Then each run is solved backwards. This is elimination of a symmetric definite matrix in
-//! another order, as accurate in f32 as the serial one; cyclic reduction loses two digits more on a taut yarn. Pivots are
-//! clamped at 1e-5 of the diagonal. Any length of yarn fits.
+//! **On a GPU** `lanes` invocations share a yarn. Each eliminates its run of consecutive rows from left to right, the row
+//! before the run entering as a second right-hand side g. The last row of each run is kept: these separators form a
+//! tridiagonal system of at most 64 unknowns, which one invocation solves in workgroup memory. Then each run is solved
+//! backwards. Any length of yarn fits. This is elimination of a symmetric definite matrix in another order, as accurate in
+//! f32 as the serial one; cyclic reduction loses two digits more on a taut yarn.
+//!
+//! **On a CPU** eight yarns go in lockstep, one in each lane of a vector (`lanes.rs`), by plain elimination.
+//!
+//! A closed yarn makes the system cyclic (Sherman–Morrison). Pivots are clamped at 1e-5 of the diagonal.
+//!
+//! **Between two pins** a straight yarn has one edge more than it has vertices to move: the matrix is singular there, and
+//! lengths that do not add up to the distance of the pins cannot be reached by any motion along the yarn. Such a yarn keeps its
+//! mean strain, as far as a part of the strain limit allows, and is projected to evenly spread lengths; the uniform mode, which the
+//! solve would blow up, has no residual left.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
-//! | n_k (projection), q_k (linear solve) | `directions.xyz` | 1 |
-//! | f = b_k/pivot of k − 1; y, g over the own pivot; μ | `eliminations` | 1, kg·m, 1, kg·m |
-//! | last edges of the runs | `separators` | |
+//! | n_k (projection), q_k (linear solve); w_k | `yarn_directions.xyz; .w` | 1; 1/kg |
+//! | diagonal, residual; then f = b_k/pivot of k − 1; y, g over the own pivot; μ | `eliminations` | |
+//! | last rows of the runs | `separators` | |
 
 use glam::Vec3;
+use wide::f32x8;
 
-use crate::cpu::{Run, Write};
+use crate::cpu::{Run, Shared, SharedVectors};
 use crate::error::Result;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, YarnSpan};
 use crate::program::{Body, Kernel, Recorder, Shape};
-use crate::solver::{apply_inverse_mass, banded_length, in_band};
-use crate::stage::{padded, xyz};
+use crate::solver::banded_length;
+use crate::solver::lanes::{Bundle, LANES, Rows, Scratch, Vec3x8};
 
 const WGSL: &str = include_str!("../../shaders/lines.wgsl");
 
 /// A taut yarn of m edges has a condition of about m²; meshes that are compared in lock-step have yarns of about eight.
-const fn kernel(name: &'static str, body: Body) -> Kernel {
+pub(super) const fn kernel(name: &'static str, body: Body) -> Kernel {
     Kernel::new(name, WGSL, body).shape(Shape::Lines).amplification(64.0)
 }
 
@@ -42,7 +51,7 @@ pub static SOLVE_YARN: Kernel = kernel("solve_yarn", solve_yarn_body);
 const RUN: u32 = 16;
 
 /// Invocations that share a yarn: a power of two up to a workgroup.
-fn lanes(recorder: &Recorder<'_>) -> u32 {
+pub(super) fn lanes(recorder: &Recorder<'_>) -> u32 {
     recorder.longest_yarn().div_ceil(RUN).next_power_of_two().clamp(1, GROUP as u32)
 }
 
@@ -60,258 +69,228 @@ pub fn solve_all(recorder: &mut Recorder<'_>, renames: &'static [(&'static str, 
     recorder.dispatch_with(&SOLVE_YARN, 0..yarns * lanes, [lanes, 0, 0, 0], renames);
 }
 
-/// A row of the matrix and its right-hand side; direction 0 and diagonal 1 where nothing can be moved.
-#[derive(Clone, Copy)]
-struct Row {
-    direction: Vec3,
-    diagonal: f32,
-    residual: f32,
-    tail_inverse_mass: f32,
+/// Records the same for the yarns of one family alone, or its negative.
+pub fn solve_family(
+    recorder: &mut Recorder<'_>,
+    family: usize,
+    negative: bool,
+    renames: &'static [(&'static str, &'static str)],
+) {
+    let (lanes, yarns) = (lanes(recorder), recorder.families()[family].clone());
+    let arguments = [lanes, 0, negative.into(), 0];
+    recorder.dispatch_with(&SOLVE_YARN, yarns.start * lanes..yarns.end * lanes, arguments, renames);
 }
 
-/// What a lane knows of its run after the solve: its edges, the solution and direction of the edge before it.
-#[derive(Clone, Copy)]
-struct Part {
-    first: usize,
-    end: usize,
-    left: f32,
-    before: Vec3,
+/// The yarns of a dispatch.
+pub(super) fn yarns_of<'a>(run: &mut Run<'a>) -> Result<&'a [YarnSpan]> {
+    let lanes = run.arguments()[0] as usize;
+    let yarns = run.read::<YarnSpan>("yarns")?;
+    Ok(&yarns[run.range().start / lanes..run.range().end / lanes])
 }
 
-/// The system of the separators: what the shader keeps in workgroup memory.
-struct Separators {
-    rows: [[f32; 4]; GROUP],
-    gifts: [[f32; 2]; GROUP],
+/// What the projection of yarns works on.
+pub(super) struct Cloth<'a> {
+    pub(super) frame: &'a Frame,
+    pub(super) clock: &'a Clock,
+    pub(super) edges: &'a [Link],
+    pub(super) vertices: &'a [Vertex],
+    pub(super) displacements: SharedVectors<'a>,
+    pub(super) reactions: SharedVectors<'a>,
+    pub(super) tensions: Shared<'a>,
+}
+
+impl<'a> Cloth<'a> {
+    pub(super) fn of(run: &mut Run<'a>) -> Result<Self> {
+        Ok(Self {
+            frame: run.one::<Frame>("frame")?,
+            clock: run.one::<Clock>("clock")?,
+            edges: run.read::<Link>("edges")?,
+            vertices: run.read::<Vertex>("vertices")?,
+            displacements: run.shared_vectors("displacements")?,
+            reactions: run.shared_vectors("reactions")?,
+            tensions: run.shared("tensions")?,
+        })
+    }
+
+    /// Strain that a yarn between two pins keeps: its mean, as far as it may; 0 for any other.
+    pub(super) fn slack(&self, yarn: &YarnSpan) -> f32 {
+        if yarn.count == 0 || yarn.closed != 0 {
+            return 0.0;
+        }
+        let edges = &self.edges[yarn.first as usize..(yarn.first + yarn.count) as usize];
+        let ends = [edges[0].tail, edges[edges.len() - 1].head];
+        if ends.iter().any(|v| self.vertices[*v as usize].inverse_mass > 0.0) {
+            return 0.0;
+        }
+        let (mut excess, mut rest) = (0.0, 0.0);
+        for edge in edges {
+            let (tail, head) = (edge.tail as usize, edge.head as usize);
+            let d = (self.vertices[head].position - self.vertices[tail].position)
+                + (self.displacements.vector(head) - self.displacements.vector(tail));
+            let extent = d.length();
+            excess += extent - banded_length(self.frame, extent, edge.rest);
+            rest += edge.rest;
+        }
+        let most = self.frame.live.y * self.frame.strain_limit;
+        (excess / rest).clamp(-most, most)
+    }
 }
 
 fn project_yarn_body(run: &mut Run<'_>) -> Result<()> {
-    let lanes = run.arguments()[0] as usize;
-    let yarns = run.read::<YarnSpan>("yarns")?;
-    let frame = run.one::<Frame>("frame")?;
-    let clock = run.one::<Clock>("clock")?;
-    let edges = run.read::<Link>("edges")?;
-    let vertices = run.read::<Vertex>("vertices")?;
-    let mut displacements = run.write::<[f32; 4]>("displacements")?;
-    let mut reactions = run.write::<[f32; 4]>("reactions")?;
-    let mut directions = run.write::<[f32; 4]>("directions")?;
-    let mut eliminations = run.write::<[f32; 4]>("eliminations")?;
-    let mut rows = Vec::new();
-    for yarn in &yarns[run.range().start / lanes..run.range().end / lanes] {
-        let first = yarn.first as usize;
-        rows.clear();
-        for e in first..first + yarn.count as usize {
-            let row = geometric_row(frame, edges, vertices, &displacements, e);
-            directions[e] = padded(row.direction);
-            rows.push(row);
-        }
-        let (parts, count) = solve_line(yarn, lanes, |e| rows[e - first], &mut eliminations);
-        for part in &parts[..count] {
-            let mut behind = part.left * part.before;
-            for e in part.first..part.end {
-                let edge = edges[e];
-                let ahead = eliminations[e][3] * xyz(directions[e]);
-                let most = frame.live.x * edge.rest;
-                let mut pull_vertex = |v: usize, pull: Vec3| {
-                    let inverse_mass = vertices[v].inverse_mass;
-                    if inverse_mass > 0.0 {
-                        let way = apply_inverse_mass(inverse_mass, pull);
-                        let extent = way.length();
-                        let clamped = if extent > most { way * (most / extent) } else { way };
-                        displacements[v] = padded(xyz(displacements[v]) + clamped);
-                    } else {
-                        let force = pull / (clock.h * frame.dt);
-                        reactions[v] = padded(xyz(reactions[v]) + force);
-                    }
-                };
-                pull_vertex(edge.tail as usize, ahead - behind);
-                if e + 1 == (yarn.first + yarn.count) as usize && yarn.closed == 0 {
-                    pull_vertex(edge.head as usize, -ahead);
-                }
-                behind = ahead;
-            }
-        }
+    let yarns = yarns_of(run)?;
+    let cloth = Cloth::of(run)?;
+    let (mut moving, mut scratch) = (Vec::new(), Scratch::default());
+    for bundle in Bundle::all(yarns) {
+        project_bundle(&cloth, &bundle, &mut moving, &mut scratch);
     }
     Ok(())
+}
+
+/// A place along the yarns of a bundle: a vertex of each.
+struct Place {
+    position: Vec3x8,
+    moving: Moving,
+}
+
+/// What is needed to move the vertices of a place.
+struct Moving {
+    vertices: [u32; LANES],
+    inverse_mass: f32x8,
+    displacement: Vec3x8,
+    /// Rest length of the edge that starts here, or of the last.
+    rest: f32x8,
+}
+
+impl Place {
+    #[inline(always)]
+    fn of(cloth: &Cloth<'_>, vertices: [u32; LANES], rest: f32x8) -> Self {
+        let (position, inverse_mass) =
+            Vec3x8::gather(|lane| bytemuck::cast::<Vertex, [f32; 4]>(cloth.vertices[vertices[lane] as usize]));
+        let (displacement, _) = Vec3x8::gather(|lane| cloth.displacements.get(vertices[lane] as usize));
+        Self { position, moving: Moving { vertices, inverse_mass, displacement, rest } }
+    }
+}
+
+impl Moving {
+    /// Moves the vertices of the lanes that are on; pins bear the pull instead.
+    #[inline(always)]
+    fn pull(&self, cloth: &Cloth<'_>, pull: Vec3x8, on: f32x8) {
+        let way = (pull * self.inverse_mass).clamped(f32x8::splat(cloth.frame.live.x) * self.rest);
+        let moved = self.displacement + way;
+        let vertices = &self.vertices;
+        if on.all() {
+            moved.scatter(|lane, moved| cloth.displacements.set(vertices[lane] as usize, moved));
+        } else {
+            let on = on.to_bitmask();
+            moved.scatter(|lane, moved| {
+                if on & (1 << lane) != 0 {
+                    cloth.displacements.set(vertices[lane] as usize, moved);
+                }
+            });
+        }
+        let pinned = self.inverse_mass.simd_eq(f32x8::ZERO) & on;
+        if pinned.any() {
+            let pinned = pinned.to_bitmask();
+            (pull * f32x8::splat(cloth.clock.force)).scatter(|lane, [x, y, z, _]| {
+                if pinned & (1 << lane) != 0 {
+                    cloth.reactions.add(vertices[lane] as usize, Vec3::new(x, y, z));
+                }
+            });
+        }
+    }
+}
+
+fn project_bundle(cloth: &Cloth<'_>, bundle: &Bundle<'_>, moving: &mut Vec<Moving>, scratch: &mut Scratch) {
+    let frame = cloth.frame;
+    let slack = bundle.per_lane(|yarn| cloth.slack(yarn));
+    let (low, high) = (f32x8::splat(frame.stretch_min), f32x8::splat(frame.stretch_max));
+    let banded = frame.stretch_min < frame.stretch_max;
+    moving.clear();
+    moving.reserve(bundle.longest());
+    let links = bundle.links(cloth.edges, 0);
+    let mut tail = Place::of(cloth, links.tails, f32x8::new(links.rests));
+    bundle.solve(scratch, |k| {
+        let links = bundle.links(cloth.edges, k);
+        let rest = f32x8::new(links.rests);
+        let head = Place::of(cloth, links.heads, rest);
+        let d = (head.position - tail.position) + (head.moving.displacement - tail.moving.displacement);
+        let extent = d.length();
+        let w = tail.moving.inverse_mass + head.moving.inverse_mass;
+        let (shortest, longest) = (low * rest, high * rest);
+        let wanted = extent.max(shortest).min(longest);
+        let mut active = bundle.active(k) & w.simd_gt(f32x8::ZERO) & extent.simd_ge(f32x8::splat(1e-6) * rest);
+        if banded {
+            active &= !(extent.simd_gt(shortest) & extent.simd_lt(longest));
+        }
+        let tail_inverse_mass = tail.moving.inverse_mass;
+        let from = std::mem::replace(&mut tail, head);
+        moving.push(Moving { rest, ..from.moving });
+        Rows {
+            direction: (d * (f32x8::ONE / extent)).masked(active),
+            diagonal: active.select(w, f32x8::ONE),
+            residual: active.select(extent - (wanted + slack * rest), f32x8::ZERO),
+            tail_inverse_mass,
+        }
+    });
+    let closed = bundle.closed();
+    let mut behind = if closed { scratch.pull(bundle.longest() - 1) } else { Vec3x8::ZERO };
+    let force = f32x8::splat(cloth.clock.force);
+    let shortest = bundle.shortest();
+    for (k, place) in moving.iter().enumerate() {
+        let ahead = scratch.pull(k);
+        let on = bundle.active(k);
+        place.pull(cloth, ahead - behind, on);
+        behind = ahead;
+        let tension = (force * scratch.solution(k)).to_array();
+        for lane in 0..LANES {
+            if k < shortest || bundle.yarns().get(lane).is_some_and(|yarn| k < yarn.count as usize) {
+                cloth.tensions.add(bundle.edge(lane, k), tension[lane]);
+            }
+        }
+        if closed || k + 1 < shortest {
+            continue;
+        }
+        let ending = on & !bundle.active(k + 1);
+        if ending.any() {
+            let links = bundle.links(cloth.edges, k);
+            let end = Place::of(cloth, links.heads, place.rest);
+            end.moving.pull(cloth, Vec3x8::ZERO - ahead, ending);
+        }
+    }
 }
 
 fn solve_yarn_body(run: &mut Run<'_>) -> Result<()> {
-    let lanes = run.arguments()[0] as usize;
-    let yarns = run.read::<YarnSpan>("yarns")?;
+    let yarns = yarns_of(run)?;
+    let sign = if run.arguments()[2] != 0 { -1.0 } else { 1.0 };
     let edges = run.read::<Link>("edges")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let residuals = run.read::<f32>("residuals")?;
-    // Shared code of the shader writes directions where it projects; here they are only read.
-    let directions = run.write::<[f32; 4]>("directions")?;
-    let mut eliminations = run.write::<[f32; 4]>("eliminations")?;
-    let mut preconditioned = run.write::<f32>("preconditioned")?;
-    let row = |e: usize| {
-        let [x, y, z, inverse_diagonal] = directions[e];
-        Row {
-            direction: Vec3::new(x, y, z),
-            diagonal: if inverse_diagonal > 0.0 { 1.0 / inverse_diagonal } else { 1.0 },
-            residual: residuals[e],
-            tail_inverse_mass: vertices[edges[e].tail as usize].inverse_mass,
-        }
-    };
-    for yarn in &yarns[run.range().start / lanes..run.range().end / lanes] {
-        solve_line(yarn, lanes, row, &mut eliminations);
-        for e in yarn.first as usize..(yarn.first + yarn.count) as usize {
-            preconditioned[e] = eliminations[e][3];
+    let directions = run.read::<[f32; 4]>("directions")?;
+    let preconditioned = run.shared("preconditioned")?;
+    let mut scratch = Scratch::default();
+    for bundle in Bundle::all(yarns) {
+        bundle.solve(&mut scratch, |k| {
+            let (direction, inverse_diagonal) = Vec3x8::gather(|lane| directions[bundle.edge(lane, k)]);
+            let (mut residual, mut inverse_mass) = ([0.0; LANES], [0.0; LANES]);
+            for lane in 0..LANES {
+                let e = bundle.edge(lane, k);
+                residual[lane] = residuals[e];
+                inverse_mass[lane] = vertices[edges[e].tail as usize].inverse_mass;
+            }
+            let active = bundle.active(k) & inverse_diagonal.simd_gt(f32x8::ZERO);
+            Rows {
+                direction: direction.masked(active),
+                diagonal: active.select(f32x8::ONE / inverse_diagonal, f32x8::ONE),
+                residual: active.select(f32x8::new(residual), f32x8::ZERO),
+                tail_inverse_mass: f32x8::new(inverse_mass),
+            }
+        });
+        for k in 0..bundle.longest() {
+            let solution = scratch.solution(k).to_array();
+            for (lane, yarn) in bundle.yarns().iter().enumerate().filter(|(_, yarn)| k < yarn.count as usize) {
+                preconditioned.set(yarn.first as usize + k, sign * solution[lane]);
+            }
         }
     }
     Ok(())
-}
-
-fn geometric_row(
-    frame: &Frame,
-    edges: &[Link],
-    vertices: &[Vertex],
-    displacements: &Write<'_, [f32; 4]>,
-    e: usize,
-) -> Row {
-    let edge = edges[e];
-    let (tail, head) = (edge.tail as usize, edge.head as usize);
-    let (a, b) = (vertices[tail], vertices[head]);
-    let w = a.inverse_mass + b.inverse_mass;
-    let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
-    let extent = d.length();
-    let tail_inverse_mass = a.inverse_mass;
-    if w == 0.0 || extent < 1e-6 * edge.rest || in_band(frame, extent, edge.rest) {
-        return Row { direction: Vec3::ZERO, diagonal: 1.0, residual: 0.0, tail_inverse_mass };
-    }
-    let residual = extent - banded_length(frame, extent, edge.rest);
-    Row { direction: d / extent, diagonal: w, residual, tail_inverse_mass }
-}
-
-/// Solves one yarn; the solutions are in `eliminations`. Returns what its lanes know, and how many have a run.
-fn solve_line(
-    yarn: &YarnSpan,
-    lanes: usize,
-    row: impl Fn(usize) -> Row,
-    eliminations: &mut Write<'_, [f32; 4]>,
-) -> ([Part; GROUP], usize) {
-    let (start, count, closed) = (yarn.first as usize, yarn.count as usize, yarn.closed != 0);
-    let mut parts = [Part { first: 0, end: 0, left: 0.0, before: Vec3::ZERO }; GROUP];
-    let mut separators = Separators { rows: [[0.0; 4]; GROUP], gifts: [[0.0; 2]; GROUP] };
-    let length = count.div_ceil(lanes).max(1);
-    let runs = count.div_ceil(length);
-    for (lane, part) in parts.iter_mut().enumerate().take(runs) {
-        (part.first, part.end) = (start + lane * length, start + ((lane + 1) * length).min(count));
-        if lane > 0 || closed {
-            part.before = row(if lane == 0 { start + count } else { part.first } - 1).direction;
-        }
-        eliminate(part, lane, &row, eliminations, &mut separators);
-    }
-    if runs > 0 {
-        separators.solve(runs, closed);
-    }
-    for (lane, part) in parts.iter_mut().enumerate().take(runs) {
-        if lane > 0 || closed {
-            part.left = separators.rows[(lane + runs - 1) % runs][3];
-        }
-        let mut solution = separators.rows[lane][3];
-        for e in (part.first..part.end).rev() {
-            if e + 1 < part.end {
-                let [_, y, g, _] = eliminations[e];
-                solution = y + g * part.left - eliminations[e + 1][0] * solution;
-            }
-            eliminations[e][3] = solution;
-        }
-    }
-    (parts, runs)
-}
-
-/// Forward through a run, then backward without the separators' values.
-fn eliminate(
-    part: &Part,
-    lane: usize,
-    row: impl Fn(usize) -> Row,
-    eliminations: &mut Write<'_, [f32; 4]>,
-    separators: &mut Separators,
-) {
-    let mut previous = part.before;
-    let (mut first_coupling, mut inverse, mut y, mut g) = (0.0, 0.0, 0.0, 0.0);
-    for e in part.first..part.end {
-        let here = row(e);
-        let coupling = -here.tail_inverse_mass * previous.dot(here.direction);
-        previous = here.direction;
-        let f = coupling * inverse;
-        if e + 1 == part.end {
-            separators.rows[lane] = [
-                here.diagonal - f * coupling,
-                if e > part.first { f * g } else { coupling },
-                here.residual - f * y,
-                0.0,
-            ];
-            eliminations[e] = [f, 0.0, 0.0, 0.0];
-        } else {
-            g = if e == part.first { -coupling } else { -f * g };
-            y = here.residual - f * y;
-            inverse = inverse_pivot(here.diagonal - f * coupling, here.diagonal);
-            eliminations[e] = [f, y * inverse, g * inverse, 0.0];
-        }
-        if e == part.first {
-            first_coupling = coupling;
-        }
-    }
-    let (mut sum, mut spike) = (0.0, 0.0);
-    for e in (part.first..part.end - 1).rev() {
-        let ([_, y, g, _], f) = (eliminations[e], eliminations[e + 1][0]);
-        sum = y - f * sum;
-        spike = g - f * spike;
-    }
-    separators.gifts[lane] = [first_coupling * spike, -first_coupling * sum];
-}
-
-/// Pivots that rounding has eaten are held at a small part of the diagonal.
-fn inverse_pivot(pivot: f32, diagonal: f32) -> f32 {
-    1.0 / pivot.max(1e-5 * diagonal)
-}
-
-impl Separators {
-    fn solve(&mut self, count: usize, closed: bool) {
-        let Self { rows, gifts } = self;
-        for j in 0..count {
-            rows[j][0] += gifts[(j + 1) % count][0];
-            rows[j][2] += gifts[(j + 1) % count][1];
-        }
-        if count == 1 {
-            let diagonal = rows[0][0] + 2.0 * rows[0][1];
-            rows[0][3] = rows[0][2] * inverse_pivot(diagonal, rows[0][0]);
-            return;
-        }
-        let last = count - 1;
-        let corner = rows[0][1];
-        let g = -rows[0][0];
-        if closed {
-            rows[0][0] -= g;
-            rows[last][0] -= corner * corner / g;
-        }
-        rows[0][0] = inverse_pivot(rows[0][0], rows[0][0]);
-        gifts[0][0] = if closed { g } else { 0.0 };
-        for j in 1..count {
-            let f = rows[j][1] * rows[j - 1][0];
-            let u = if closed && j == last { corner } else { 0.0 };
-            gifts[j][0] = u - f * gifts[j - 1][0];
-            rows[j][2] -= f * rows[j - 1][2];
-            rows[j][0] = inverse_pivot(rows[j][0] - f * rows[j][1], rows[j][0]);
-        }
-        let mut solution = rows[last][2] * rows[last][0];
-        let mut second = gifts[last][0] * rows[last][0];
-        rows[last][3] = solution;
-        gifts[last][0] = second;
-        for j in (0..last).rev() {
-            solution = (rows[j][2] - rows[j + 1][1] * solution) * rows[j][0];
-            second = (gifts[j][0] - rows[j + 1][1] * second) * rows[j][0];
-            rows[j][3] = solution;
-            gifts[j][0] = second;
-        }
-        if closed {
-            let ratio = corner / g;
-            let factor = (rows[0][3] + ratio * rows[last][3]) / (1.0 + gifts[0][0] + ratio * gifts[last][0]);
-            for j in 0..count {
-                rows[j][3] -= factor * gifts[j][0];
-            }
-        }
-    }
 }

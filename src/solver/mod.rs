@@ -15,17 +15,22 @@
 //! | [`Jacobi`] | two dispatches | several times more sweeps | as a baseline, or where coloring is poor |
 //! | [`FastProjection`] | one linear solve | n inner iterations with the diagonal, a handful with [lines] | small limits |
 //! | [`YarnSweep`] | one dispatch per family of yarns | not with n | wherever the mesh has yarns |
+//! | [`Auto`] | one of the last two | not with n | always; it is the default |
 //!
 //! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
 //! parameters, Rust bodies and `record`; a line in [`crate::fields`] for memory of its own; a `mod` and a variant here.
 
+pub mod auto;
+pub mod chords;
 pub mod conjugate_gradient;
 pub mod fast_projection;
 pub mod gauss_seidel;
 pub mod jacobi;
+mod lanes;
 pub mod lines;
 pub mod yarn_sweep;
 
+pub use auto::Auto;
 pub use fast_projection::{FastProjection, Preconditioner};
 pub use gauss_seidel::GaussSeidel;
 pub use jacobi::Jacobi;
@@ -59,6 +64,17 @@ pub trait Solver: std::fmt::Debug + Send + Sync {
         [0.0; 4]
     }
 
+    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit. A
+    /// frame may pass through strain that nobody sees, but what is left of it enters the velocity.
+    fn middle_strain(&self) -> f32 {
+        0.0
+    }
+
+    /// Load s of one substep ([`crate::stage::load`]) that the solver can take, for automatic substeps.
+    fn load(&self) -> f32 {
+        1.0
+    }
+
     /// Fields of the solver's own, with names that start with `user_`; a built-in solver's are in the table.
     fn fields(&self) -> Vec<Spec> {
         Vec::new()
@@ -74,6 +90,8 @@ pub trait Solver: std::fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Method {
+    /// Whatever suits the mesh and the load.
+    Auto(Auto),
     /// Edge by edge, color by color.
     GaussSeidel(GaussSeidel),
     /// All edges at once, blended.
@@ -88,11 +106,12 @@ pub enum Method {
 
 impl Method {
     /// Names of the built-in solvers, as the program spells them.
-    pub const NAMES: [&'static str; 4] = ["fast-projection", "gauss-seidel", "jacobi", "yarn-sweep"];
+    pub const NAMES: [&'static str; 5] = ["auto", "fast-projection", "gauss-seidel", "jacobi", "yarn-sweep"];
 
     /// The built-in solver of a name, with its default parameters.
     pub fn named(name: &str) -> Option<Self> {
         match name {
+            "auto" => Some(Self::Auto(Auto::default())),
             "gauss-seidel" => Some(Self::GaussSeidel(GaussSeidel::default())),
             "jacobi" => Some(Self::Jacobi(Jacobi::default())),
             "yarn-sweep" => Some(Self::YarnSweep(YarnSweep::default())),
@@ -104,6 +123,7 @@ impl Method {
     /// The solver.
     pub fn solver(&self) -> &dyn Solver {
         match self {
+            Self::Auto(solver) => solver,
             Self::GaussSeidel(solver) => solver,
             Self::Jacobi(solver) => solver,
             Self::FastProjection(solver) => solver,
@@ -115,7 +135,7 @@ impl Method {
 
 impl Default for Method {
     fn default() -> Self {
-        Self::FastProjection(FastProjection::default())
+        Self::Auto(Auto::default())
     }
 }
 

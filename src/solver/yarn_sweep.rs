@@ -9,21 +9,29 @@
 
 use crate::error::Result;
 use crate::program::Recorder;
-use crate::solver::{Solver, lines, within};
+use crate::solver::{Solver, chords, lines, within};
 use crate::stage::strain;
 
 /// Parameters of the sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct YarnSweep {
-    /// Sweeps per substep at most.
+    /// Sweeps at most in the last substep of a frame, which must hold the limit; rounded up to an odd number.
     pub sweeps: u32,
+    /// Sweeps at most in the other substeps; rounded up to an odd number.
+    pub middle_sweeps: u32,
+    /// Strain at which the other substeps end, where it is above the limit; may be slid live.
+    pub middle_strain: f32,
     /// Largest motion of a vertex in one projection, as a part of the edge before or after it; may be slid live.
     pub step_clamp: f32,
+    /// Part of the strain limit that a yarn between two pins may keep (see [`crate::solver::lines`]); may be slid live.
+    pub slack: f32,
+    /// Load s from which [taut chords](crate::solver::chords) are used; may be slid live.
+    pub chords_from: f32,
 }
 
 impl Default for YarnSweep {
     fn default() -> Self {
-        Self { sweeps: 200, step_clamp: 0.3 }
+        Self { sweeps: 400, middle_sweeps: 8, middle_strain: 0.02, step_clamp: 0.3, slack: 0.5, chords_from: 4.0 }
     }
 }
 
@@ -34,30 +42,46 @@ impl Solver for YarnSweep {
 
     fn validate(&self) -> Result<()> {
         within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        let clamp = self.step_clamp;
-        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")
+        within("middle_sweeps", self.middle_sweeps.into(), self.middle_sweeps > 0, "at least 1")?;
+        let middle = self.middle_strain;
+        within("middle_strain", middle.into(), (0.0..=1.0).contains(&middle), "in [0, 1]")?;
+        let (clamp, slack, chords_from) = (self.step_clamp, self.slack, self.chords_from);
+        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")?;
+        within("slack", slack.into(), (0.0..=0.9).contains(&slack), "in [0, 0.9]")?;
+        within("chords_from", chords_from.into(), chords_from >= 0.0, "at least 0")
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
+        chords::record(recorder);
         let families = recorder.families().len();
         let sweep = |recorder: &mut Recorder<'_>, backwards: bool| {
             for number in 0..families {
                 lines::project_family(recorder, if backwards { families - 1 - number } else { number });
             }
-            strain::record(recorder, 1, 0);
         };
-        // Two sweeps per round of the loop, in opposite orders; a loop that ends in between skips the second.
-        if self.sweeps == 1 {
-            recorder.repeat(1, |recorder| sweep(recorder, false));
-        } else {
-            recorder.repeat(self.sweeps / 2, |recorder| {
+        let sweeps = if recorder.last_substep() { self.sweeps } else { self.middle_sweeps };
+        recorder.repeat_always(1, |recorder| {
+            // The last family first: where rows are the first, the columns that hang from them come before.
+            sweep(recorder, true);
+            strain::record(recorder, 1, 0);
+            // Measuring costs about as much as a sweep: from here on every second time.
+            recorder.repeat((sweeps - 1).div_ceil(2), |recorder| {
                 sweep(recorder, false);
                 sweep(recorder, true);
+                strain::record(recorder, 2, 0);
             });
-        }
+        });
+    }
+
+    fn middle_strain(&self) -> f32 {
+        self.middle_strain
+    }
+
+    fn load(&self) -> f32 {
+        4.0
     }
 
     fn live(&self) -> [f32; 4] {
-        [self.step_clamp, 0.0, 0.0, 0.0]
+        [self.step_clamp, self.slack, self.chords_from, 0.0]
     }
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::params::{Clock, Frame, Meters, sums};
 use crate::program::{Kernel, Recorder, Shape};
 
-const WGSL: &str = include_str!("../../shaders/control.wgsl");
+pub(crate) const WGSL: &str = include_str!("../../shaders/control.wgsl");
 
 const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
     Kernel::new(name, WGSL, body).shape(Shape::Group).aliases(&[("decisions", "guards"), ("times", "clock")])
@@ -24,15 +24,19 @@ pub static BEGIN_SUBSTEP: Kernel = kernel("begin_substep", begin_substep_body);
 pub static DECIDE_STRAIN: Kernel = kernel("decide_strain", decide_strain_body);
 /// Adds a finished substep to the frame's account.
 pub static END_SUBSTEP: Kernel = kernel("end_substep", end_substep_body);
+/// Notes that the best state was taken.
+pub static NOTE_BEST: Kernel = kernel("note_best", note_best_body);
+/// Notes the load of a frame.
+pub static NOTE_LOAD: Kernel = kernel("note_load", note_load_body);
 
 /// Records the start of a frame.
 pub fn begin_frame(recorder: &mut Recorder<'_>) {
     recorder.dispatch_range(&BEGIN_FRAME, 0..1, [0; 4]);
 }
 
-/// Records the start of a substep; must be the first line of the loop over substeps.
-pub fn begin_substep(recorder: &mut Recorder<'_>) {
-    recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [0; 4]);
+/// Records the start of a substep; must be the first line of a loop over substeps, which leaves `left` of them for others.
+pub fn begin_substep(recorder: &mut Recorder<'_>, left: u32) {
+    recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [left, 0, 0, 0]);
 }
 
 /// Records the decision of a projection loop after `iterations` more iterations; `inner` is the guard word of a loop
@@ -49,9 +53,23 @@ pub fn end_substep(recorder: &mut Recorder<'_>) {
 fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
     run.write::<u32>("decisions")?[0] = 1;
-    run.write::<Clock>("times")?[0] =
-        Clock { h: frame.dt / frame.substeps as f32, substep: 0, substeps: frame.substeps, padding: 0 };
-    run.write::<Meters>("meters")?[0] = Meters::default();
+    let mut times = run.write::<Clock>("times")?;
+    let wanted = times[0].load.max(frame.expected_load) * frame.load_scale;
+    let square = |count: u32| count as f32 * count as f32;
+    let mut count = (wanted.min(1e12).sqrt() as u32).clamp(frame.least_substeps, frame.most_substeps);
+    while count > frame.least_substeps && square(count - 1) >= wanted {
+        count -= 1;
+    }
+    while count < frame.most_substeps && square(count) < wanted {
+        count += 1;
+    }
+    times[0].h = frame.dt / count as f32;
+    times[0].substep = 0;
+    times[0].substeps = count;
+    if frame.relocated != 0 || frame.commanded > 1 {
+        times[0].previous = 0.0;
+    }
+    run.write::<Meters>("meters")?[0] = Meters { planned: count, best: 1e30, ..Default::default() };
     run.write::<u32>("faults")?[0] = 0;
     Ok(())
 }
@@ -65,6 +83,8 @@ fn open_loop_body(run: &mut Run<'_>) -> Result<()> {
 
 fn begin_substep_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
+    let [left, ..] = run.arguments();
+    let frame = run.one::<Frame>("frame")?;
     let faults = run.read::<u32>("faults")?;
     let mut decisions = run.write::<u32>("decisions")?;
     let mut times = run.write::<Clock>("times")?;
@@ -72,11 +92,20 @@ fn begin_substep_body(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     let next = times[0].substep + 1;
-    if next > times[0].substeps || faults[0] != 0 {
+    if next + left > times[0].substeps || faults[0] != 0 {
         decisions[guard] = 0;
         return Ok(());
     }
+    let h = times[0].h;
     times[0].substep = next;
+    times[0].span = h;
+    times[0].recall = 0.0;
+    if frame.second_order != 0 && times[0].previous > 0.0 {
+        let r = h / times[0].previous;
+        times[0].recall = r * r / (1.0 + 2.0 * r);
+        times[0].span = h * (1.0 + r) / (1.0 + 2.0 * r);
+    }
+    times[0].force = h / (times[0].span * times[0].span * frame.dt);
     Ok(())
 }
 
@@ -88,19 +117,28 @@ fn decide_strain_body(run: &mut Run<'_>) -> Result<()> {
     let strain = scalars[sums::STRAIN as usize][0];
     let unsolved = scalars[sums::RESIDUAL as usize][1] > scalars[sums::PREVIOUS as usize][2];
     let mut decisions = run.write::<u32>("decisions")?;
+    let times = run.read::<Clock>("times")?;
     let mut meters = run.write::<Meters>("meters")?;
     if decisions[guard] == 0 {
         return Ok(());
     }
     meters[0].strain = strain;
+    if times[0].substep == times[0].substeps {
+        meters[0].best = meters[0].best.min(strain);
+    }
     meters[0].iterations += iterations;
     if inner != 0 && decisions[inner as usize] != 0 && unsolved {
         meters[0].exhausted += 1;
     }
-    if strain <= frame.strain_limit {
+    if strain <= accepted(frame, &times[0]) {
         decisions[guard] = 0;
     }
     Ok(())
+}
+
+/// Strain at which this substep is good enough: the limit is promised for the end of a frame.
+fn accepted(frame: &Frame, clock: &Clock) -> f32 {
+    if clock.substep == clock.substeps { frame.strain_limit } else { frame.middle_limit }
 }
 
 fn end_substep_body(run: &mut Run<'_>) -> Result<()> {
@@ -108,14 +146,43 @@ fn end_substep_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
     let decisions = run.read::<u32>("decisions")?;
     let faults = run.read::<u32>("faults")?;
+    let mut times = run.write::<Clock>("times")?;
     let mut meters = run.write::<Meters>("meters")?;
-    if decisions[guard] == 0 || faults[0] != 0 {
+    if decisions[guard] == 0 {
         return Ok(());
     }
+    if faults[0] != 0 {
+        times[0].previous = 0.0;
+        return Ok(());
+    }
+    times[0].previous = times[0].h;
     meters[0].substeps += 1;
     meters[0].worst_strain = meters[0].worst_strain.max(meters[0].strain);
-    if meters[0].strain > frame.strain_limit {
+    if meters[0].strain > accepted(frame, &times[0]) {
         meters[0].missed += 1;
+        times[0].previous = 0.0;
     }
+    Ok(())
+}
+
+fn note_best_body(run: &mut Run<'_>) -> Result<()> {
+    let guard = run.guard();
+    let frame = run.one::<Frame>("frame")?;
+    let decisions = run.read::<u32>("decisions")?;
+    let mut meters = run.write::<Meters>("meters")?;
+    if decisions[guard] != 0 && meters[0].strain > frame.strain_limit {
+        meters[0].strain = meters[0].strain.min(meters[0].best);
+    }
+    Ok(())
+}
+
+fn note_load_body(run: &mut Run<'_>) -> Result<()> {
+    if run.read::<u32>("decisions")?[run.guard()] == 0 {
+        return Ok(());
+    }
+    let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0];
+    let mut times = run.write::<Clock>("times")?;
+    run.write::<Meters>("meters")?[0].load = load * times[0].h * times[0].h;
+    times[0].load = (1.5 * load).max(0.75 * times[0].load);
     Ok(())
 }

@@ -1,22 +1,23 @@
 //! Stages: the parts of a step, in the order in which [`record_frame`] puts them.
 //!
-//! forces → predict → project → inspect → commit, once per substep, then normals for drawing. Each stage lives in a
+//! forces → predict → elastic → project → inspect → commit, once per substep, then the load meter and normals for drawing. Each stage lives in a
 //! file of the stem of its shader; solvers are the project stage.
 
 pub mod control;
+pub mod elastic;
 pub mod integrate;
+pub mod load;
 pub mod normals;
 pub mod reduce;
 pub mod springs;
 pub mod strain;
 
-use std::sync::Arc;
-
 use glam::Vec3;
 
 use crate::fields::Spec;
 use crate::program::Recorder;
-use crate::solver::Solver;
+use crate::settings::Settings;
+use crate::substeps::Plan;
 
 /// A part of a step that can be added to the built-in ones, before the projection: a force, a field of the user's own.
 ///
@@ -32,22 +33,35 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// Records a whole frame of `substeps` substeps.
-pub fn record_frame(recorder: &mut Recorder<'_>, substeps: u32, stages: &[Arc<dyn Stage>], solver: &dyn Solver) {
+/// Records a frame. Its last substep, which must hold the limit, is recorded apart.
+pub fn record_frame(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings) {
     control::begin_frame(recorder);
     integrate::relocate(recorder);
-    recorder.repeat_always(substeps, |recorder| {
-        control::begin_substep(recorder);
-        springs::record(recorder);
-        for stage in stages {
-            stage.record(recorder);
-        }
-        integrate::predict(recorder);
-        solver.record(recorder);
-        integrate::commit(recorder);
-        control::end_substep(recorder);
-    });
+    load::begin(recorder);
+    recorder.repeat_always(plan.most - 1, |recorder| record_substep(recorder, plan, settings, 1));
+    recorder.repeat_always(1, |recorder| record_substep(recorder, plan, settings, 0));
+    load::record(recorder);
     normals::record(recorder);
+}
+
+/// Records a substep with `left` more to come, or more than that.
+fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings, left: u32) {
+    control::begin_substep(recorder, left);
+    springs::record(recorder, plan.implicit);
+    for stage in &settings.stages {
+        stage.record(recorder);
+    }
+    integrate::predict(recorder, settings.stepping);
+    if plan.implicit {
+        elastic::record(recorder);
+    }
+    recorder.at_last_substep(left == 0);
+    settings.method.solver().record(recorder);
+    if left == 0 {
+        strain::finish(recorder);
+    }
+    integrate::commit(recorder);
+    control::end_substep(recorder);
 }
 
 /// First three lanes of a padded vector.

@@ -5,7 +5,6 @@
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
-use crate::fields::Domain;
 use crate::params::GROUP;
 use crate::program::{Kernel, Recorder, Shape};
 
@@ -19,9 +18,9 @@ pub static MAX_PARTIALS: Kernel = Kernel::new("max_partials", WGSL, max_partials
     .shape(Shape::Group)
     .aliases(&[("partials", "strain_partials"), ("totals", "sums")]);
 
-/// Records the second level of a reduction over a domain into slot `slot` of `sums`.
-pub fn record(recorder: &mut Recorder<'_>, kernel: &'static Kernel, domain: Domain, slot: u32) {
-    let leaves = recorder.sizes().of(domain).div_ceil(GROUP) as u32;
+/// Records the second level of a reduction over so many elements into slot `slot` of `sums`.
+pub fn record(recorder: &mut Recorder<'_>, kernel: &'static Kernel, elements: usize, slot: u32) {
+    let leaves = elements.div_ceil(GROUP) as u32;
     recorder.dispatch_range(kernel, 0..leaves, [slot, 0, 0, 0]);
 }
 

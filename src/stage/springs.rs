@@ -1,7 +1,7 @@
-//! Explicit spring forces: both diagonals of every quad resist shear, f = k (|d| − l) d/|d| on the tail.
+//! Spring forces: both diagonals of every quad resist shear, f = k (|d| − l) d/|d| on the tail.
 //!
-//! Explicit integration is stable while k h²/m stays small; the substep rule keeps k h²/m ≤ 0.15 for every vertex.
-//! Cost: 16 bytes per spring and end, once per substep.
+//! Explicit integration is stable while k h²/m stays small; the substep rule keeps k h²/m ≤ 0.3 for every vertex, or the
+//! springs are integrated implicitly ([`crate::stage::elastic`]). Cost: 16 bytes per spring and end, once per substep.
 
 use glam::Vec3;
 
@@ -17,9 +17,27 @@ const WGSL: &str = include_str!("../../shaders/springs.wgsl");
 /// Sets `forces` to the sum of the springs at a vertex; the first stage, so later ones add to it.
 pub static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", WGSL, gather_springs_body);
 
-/// Records the spring forces.
-pub fn record(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&GATHER_SPRINGS, Domain::Vertices);
+/// Sets `forces` to what pins bear of implicit springs.
+pub static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", WGSL, keep_pin_force_body);
+
+/// Records the spring forces: `forces`, or `elastic_forces` where they are integrated implicitly.
+pub fn record(recorder: &mut Recorder<'_>, implicit: bool) {
+    if implicit {
+        recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::Vertices, &[("forces", "elastic_forces")]);
+        recorder.dispatch(&KEEP_PIN_FORCE, Domain::Vertices);
+    } else {
+        recorder.dispatch(&GATHER_SPRINGS, Domain::Vertices);
+    }
+}
+
+fn keep_pin_force_body(run: &mut Run<'_>) -> Result<()> {
+    let vertices = run.read::<Vertex>("vertices")?;
+    let elastic_forces = run.read::<[f32; 4]>("elastic_forces")?;
+    let mut forces = run.write::<[f32; 4]>("forces")?;
+    for v in run.range() {
+        forces[v] = if vertices[v].inverse_mass == 0.0 { elastic_forces[v] } else { [0.0; 4] };
+    }
+    Ok(())
 }
 
 fn gather_springs_body(run: &mut Run<'_>) -> Result<()> {

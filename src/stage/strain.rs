@@ -6,7 +6,7 @@
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Frame, GROUP, Link, Vertex, sums};
+use crate::params::{Frame, GROUP, Link, Meters, Vertex, sums};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::solver::banded_length;
 use crate::stage::{control, reduce, xyz};
@@ -18,12 +18,55 @@ pub static MEASURE_STRAIN: Kernel = Kernel::new("measure_strain", WGSL, measure_
     .shape(Shape::Reduction)
     .aliases(&[("partials", "strain_partials")]);
 
+/// Keeps the best state of a last substep.
+pub static KEEP_BEST: Kernel = Kernel::new("keep_best", WGSL, keep_best_body);
+/// Takes it back.
+pub static REVERT_TO_BEST: Kernel = Kernel::new("revert_to_best", WGSL, revert_to_best_body);
+
 /// Records measuring, and ending the loop where the strain is within the limit, after `iterations` more iterations;
 /// `inner` is the guard word of a linear solve inside, or 0.
 pub fn record(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
     recorder.dispatch(&MEASURE_STRAIN, Domain::Edges);
-    reduce::record(recorder, &reduce::MAX_PARTIALS, Domain::Edges, sums::STRAIN);
+    reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges, sums::STRAIN);
     control::decide_strain(recorder, iterations, inner);
+    if recorder.last_substep() {
+        recorder.dispatch(&KEEP_BEST, Domain::Vertices);
+    }
+}
+
+/// Records the end of a frame's last projection: a solver that wandered off gives its best state.
+pub fn finish(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&REVERT_TO_BEST, Domain::Vertices);
+    recorder.dispatch_range(&control::NOTE_BEST, 0..1, [0; 4]);
+}
+
+fn keep_best_body(run: &mut Run<'_>) -> Result<()> {
+    let strain = run.read::<[f32; 4]>("sums")?[sums::STRAIN as usize][0];
+    let meters = run.one::<Meters>("meters")?;
+    let displacements = run.read::<[f32; 4]>("displacements")?;
+    let mut best_displacements = run.write::<[f32; 4]>("best_displacements")?;
+    if strain > meters.best {
+        return Ok(());
+    }
+    for v in run.range() {
+        best_displacements[v] = displacements[v];
+    }
+    Ok(())
+}
+
+fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let strain = run.read::<[f32; 4]>("sums")?[sums::STRAIN as usize][0];
+    let meters = run.one::<Meters>("meters")?;
+    let best_displacements = run.read::<[f32; 4]>("best_displacements")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    if strain <= frame.strain_limit || strain <= meters.best {
+        return Ok(());
+    }
+    for v in run.range() {
+        displacements[v] = best_displacements[v];
+    }
+    Ok(())
 }
 
 fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
@@ -43,7 +86,7 @@ fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
                 most = most.max((extent - banded_length(frame, extent, edge.rest)).abs() / edge.rest);
             }
         }
-        partials[first / GROUP] = [most, 0.0];
+        partials[run.group(first)] = [most, 0.0];
     }
     Ok(())
 }

@@ -1,7 +1,10 @@
 //! What several test files need.
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
-use taut::{Cloth, FastProjection, FrameInput, Gpu, Method, Preconditioner, Scene, Settings, wgpu};
+use taut::{
+    Cloth, Elasticity, FastProjection, FrameInput, Gpu, Method, Preconditioner, Scene, Settings, Stepping, YarnSweep,
+    wgpu,
+};
 
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
 /// failure where `TAUT_REQUIRE_GPU=1`.
@@ -42,15 +45,16 @@ pub(crate) fn methods() -> impl Iterator<Item = (&'static str, Method)> {
 
 /// Names of the built-in solvers, and of their variants with other kernels.
 pub(crate) fn solvers() -> impl Iterator<Item = &'static str> {
-    Method::NAMES.into_iter().chain([LINES])
+    Method::NAMES.into_iter().chain([LINES, POINTS])
 }
 
 const LINES: &str = "fast-projection with lines";
+const POINTS: &str = "fast-projection with the diagonal";
 
 /// The solver of a name that [`solvers`] lists.
 pub(crate) fn method(name: &str) -> Method {
-    if name == LINES {
-        let preconditioner = Preconditioner::Lines;
+    if name == LINES || name == POINTS {
+        let preconditioner = if name == LINES { Preconditioner::Lines } else { Preconditioner::Jacobi };
         return Method::FastProjection(FastProjection { preconditioner, ..Default::default() });
     }
     Method::named(name).expect("a listed name is known")
@@ -98,7 +102,22 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         }
     }
     assert!(!cloths.is_empty(), "there are no solvers or no scenes");
+    // What the defaults do not use on small meshes; chords need yarns of eight edges.
+    for name in taut::scene::NAMES {
+        let scene = Scene::named(name, size.max(9)).expect("a listed name is known");
+        cloths.push((format!("everything else {name}"), cpu(scene, everything_else())));
+    }
     cloths
+}
+
+/// Settings with the parts that the defaults do not use on small meshes.
+pub(crate) fn everything_else() -> Settings {
+    Settings {
+        method: Method::YarnSweep(YarnSweep { chords_from: 0.0, ..Default::default() }),
+        elasticity: Elasticity::Implicit,
+        stepping: Stepping::Bdf2,
+        ..Default::default()
+    }
 }
 
 /// Reproducible random numbers (SplitMix64).

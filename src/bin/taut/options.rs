@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
-use taut::{Backend, Method, Settings, Substeps};
+use taut::{Backend, FastProjection, Method, Preconditioner, Settings, Stepping, Substeps};
 
 /// Options of `taut run`.
 #[derive(Debug, clap::Args)]
@@ -13,14 +13,14 @@ pub(crate) struct Options {
     pub(crate) scene: String,
 
     /// Vertices per side, or along the chain
-    #[arg(long, value_name = "N", default_value = "32", value_parser = size, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "71", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: u32,
 
     /// What keeps the cloth from stretching
     #[arg(
         long,
         value_name = "NAME",
-        default_value = "fast-projection",
+        default_value = "auto",
         value_parser = PossibleValuesParser::new(Method::NAMES)
     )]
     pub(crate) solver: String,
@@ -40,6 +40,14 @@ pub(crate) struct Options {
     /// Substeps per frame: a number, or auto for as many as mesh and load ask for
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = substeps, allow_negative_numbers = true)]
     pub(crate) substeps: Substeps,
+
+    /// What makes the linear solves of fast-projection converge
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = PossibleValuesParser::new(Preconditioner::NAMES))]
+    pub(crate) preconditioner: String,
+
+    /// Step in time with BDF2, which keeps more of the motion, instead of Euler
+    #[arg(long)]
+    pub(crate) bdf2: bool,
 
     /// Where to run; auto takes a GPU if there is one, and the CPU rather than a software adapter
     #[arg(long, value_enum, default_value = "auto")]
@@ -86,8 +94,19 @@ impl Options {
         Settings {
             strain_limit: at_most(self.strain),
             substeps: self.substeps,
-            method: Method::named(&self.solver).unwrap_or_default(),
+            method: self.method(),
+            stepping: if self.bdf2 { Stepping::Bdf2 } else { Stepping::Euler },
             ..Default::default()
+        }
+    }
+
+    fn method(&self) -> Method {
+        match Method::named(&self.solver).unwrap_or_default() {
+            Method::FastProjection(solver) => {
+                let preconditioner = Preconditioner::named(&self.preconditioner).unwrap_or_default();
+                Method::FastProjection(FastProjection { preconditioner, ..solver })
+            }
+            method => method,
         }
     }
 

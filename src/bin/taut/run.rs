@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let scene = Scene::named(&options.scene, options.size)?;
     let settings = options.settings();
     settings.validate(&scene.mesh, &scene.start)?;
-    let substeps = settings.substeps.count(&StepBounds::new(&scene.mesh), settings.gravity, options.dt())?;
+    let plan = settings.plan(&StepBounds::new(&scene.mesh), options.dt())?;
     Files::check(options)?;
     let (name, solver) = (scene.name, settings.method.solver().name());
     let (mut cloth, place) = build(options, scene, settings)?;
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         edges: cloth.mesh().edge_count(),
         strain_limit: options.strain,
         fps: options.fps,
-        substeps,
+        implicit: plan.implicit,
         substeps_asked: options.substeps,
     };
     let summary = Summary { subject, tally };

@@ -25,8 +25,8 @@ pub(crate) struct Subject {
     /// As it was typed.
     pub(crate) strain_limit: f64,
     pub(crate) fps: f64,
-    /// Per frame.
-    pub(crate) substeps: u32,
+    /// Whether springs are integrated implicitly.
+    pub(crate) implicit: bool,
     pub(crate) substeps_asked: Substeps,
 }
 
@@ -43,6 +43,9 @@ pub(crate) struct Tally {
     worst_frame: u32,
     iterations: u64,
     inner_iterations: u64,
+    elastic_iterations: u64,
+    substeps: u64,
+    load: f32,
     dispatches: u64,
     seconds: Vec<f64>,
 }
@@ -63,6 +66,9 @@ impl Tally {
         }
         self.iterations += u64::from(report.iterations);
         self.inner_iterations += u64::from(report.inner_iterations);
+        self.elastic_iterations += u64::from(report.elastic_iterations);
+        self.substeps += u64::from(report.substeps);
+        self.load = self.load.max(report.load);
         self.dispatches += report.dispatches;
         self.seconds.push(time.as_secs_f64());
     }
@@ -98,7 +104,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// `iterations`, `inner_iterations` and `dispatches_per_frame` are means over the frames, `seconds_per_frame` is the
+    /// `substeps`, `iterations`, `inner_iterations`, `elastic_iterations` and `dispatches_per_frame` are means over the frames, `seconds_per_frame` is the
     /// median; `missed_substeps` counts those of the whole run that the device left over the limit.
     pub(crate) fn json(&self) -> Value {
         let Self { subject, tally } = self;
@@ -116,7 +122,10 @@ impl Summary {
             "strain_p99": tally.strain_p99,
             "frames": tally.frames,
             "frames_over": tally.frames_over,
-            "substeps": subject.substeps,
+            "substeps": tally.per_frame(tally.substeps),
+            "load_max": tally.load,
+            "elasticity": if subject.implicit { "implicit" } else { "explicit" },
+            "elastic_iterations": tally.per_frame(tally.elastic_iterations),
             "iterations": tally.per_frame(tally.iterations),
             "dispatches_per_frame": tally.per_frame(tally.dispatches),
             "seconds_per_frame": tally.median_seconds(),
@@ -144,9 +153,13 @@ impl Summary {
             0 => String::new(),
             total => format!(", with {} of linear solves", mean(tally.per_frame(total))),
         };
+        let elastic = match tally.elastic_iterations {
+            0 => String::new(),
+            total => format!(", {} of implicit shear", mean(tally.per_frame(total))),
+        };
         let missed = match tally.missed_substeps {
             0 => String::new(),
-            missed => format!("; {} in all ended over the limit", count(missed)),
+            missed => format!("; {} in all ended over what they may", count(missed)),
         };
         let mut rows = vec![
             ("backend", self.backend().to_owned()),
@@ -159,8 +172,9 @@ impl Summary {
             ("strain limit", percent(subject.strain_limit)),
             ("worst strain", format!("{} in frame {}", self.worst_strain(), tally.worst_frame)),
             ("over the limit", format!("{} of {} frames", count(tally.frames_over.into()), count(tally.frames.into()))),
-            ("substeps", format!("{} per frame{asked}{missed}", count(subject.substeps.into()))),
-            ("iterations", format!("{} per frame{inner}", mean(tally.per_frame(tally.iterations)))),
+            ("substeps", format!("{} per frame{asked}{missed}", mean(tally.per_frame(tally.substeps)))),
+            ("largest load", format!("s = {:.3}", tally.load)),
+            ("iterations", format!("{} per frame{inner}{elastic}", mean(tally.per_frame(tally.iterations)))),
             ("dispatches", format!("{} per frame", mean(tally.per_frame(tally.dispatches)))),
             ("time", format!("{} per frame (median)", duration(tally.median_seconds()))),
         ];

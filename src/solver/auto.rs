@@ -1,0 +1,79 @@
+//! The solver that chooses: what one should use without a reason to use another.
+//!
+//! Where the mesh is woven (at most four families of yarns, of at least four edges on average), it sweeps yarns
+//! ([`crate::solver::yarn_sweep`]), with taut chords where the metered load is large. Sweeps converge by σ² each, σ the cosine
+//! between the force spaces of warp and weft; in cloth that is strongly sheared or folded σ is near 1 and sweeps crawl. So
+//! after a bounded number of sweeps that did not reach the limit, the last substep of a frame goes on with fast projection,
+//! whose line-preconditioned conjugate gradients ([`crate::solver::fast_projection`]) do not mind. Elsewhere (triangles, short
+//! pieces of yarn) it is fast projection from the start.
+//!
+//! The choice depends on the mesh, on the settings and on strain and load that the device measured, never on timing: the
+//! same input takes the same way.
+
+use crate::error::Result;
+use crate::program::Recorder;
+use crate::solver::{FastProjection, Solver, YarnSweep};
+use crate::stage::control;
+
+/// Parameters of both solvers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Auto {
+    /// The sweeps.
+    pub sweep: YarnSweep,
+    /// What follows where they do not suffice; `step_clamp` is that of the sweeps.
+    pub projection: FastProjection,
+}
+
+impl Default for Auto {
+    fn default() -> Self {
+        Self {
+            sweep: YarnSweep { sweeps: 201, ..Default::default() },
+            projection: FastProjection { iterations: 20, ..Default::default() },
+        }
+    }
+}
+
+/// Most families of a woven mesh.
+const FAMILIES: usize = 4;
+/// Least mean number of edges of its yarns.
+const LENGTH: usize = 4;
+
+impl Solver for Auto {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.sweep.validate()?;
+        self.projection.validate()
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let sizes = recorder.sizes();
+        let woven = recorder.families().len() <= FAMILIES && sizes.edges >= LENGTH * sizes.yarns;
+        if !woven {
+            FastProjection { iterations: 60, ..self.projection.clone() }.record(recorder);
+            return;
+        }
+        recorder.repeat_always(1, |recorder| {
+            self.sweep.record(recorder);
+            if recorder.last_substep() {
+                control::decide_strain(recorder, 0, 0);
+                self.projection.record(recorder);
+            }
+        });
+    }
+
+    fn middle_strain(&self) -> f32 {
+        self.sweep.middle_strain()
+    }
+
+    fn load(&self) -> f32 {
+        self.sweep.load()
+    }
+
+    fn live(&self) -> [f32; 4] {
+        let [clamp, slack, chords_from, _] = self.sweep.live();
+        [clamp, slack, chords_from, self.projection.tolerance]
+    }
+}

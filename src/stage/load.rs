@@ -1,0 +1,84 @@
+//! The load meter: how hard a step is, told by the tension of the edges.
+//!
+//! s = max_e h² T_e/(m̄ l_e) is the ratio of an edge's geometric stiffness T/l to the inertia m̄/h² of a vertex. Fast projection
+//! drops the geometric stiffness, so s decides how many iterations it needs: one or two below 0.5, three to five at 1–3,
+//! and above 20 it fails whatever solves its linear systems. Yarn solves with taut chords go further. A curtain at rest
+//! has s = g h² n (n − 1)/L.
+//!
+//! | symbol | name | unit |
+//! |---|---|---|
+//! | T_e, mean over the frame, pulling positive | `tensions` | N |
+//! | m̄ | `frame.mean_mass` | kg |
+//! | max T/(m̄ l) | `sums[LOAD]` | 1/s² |
+//!
+//! Every solver adds what it pulls to `tensions`. At the end of a frame the device notes the load, and the next frame's
+//! number of substeps follows from it ([`crate::substeps`]); nothing is read back.
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::params::{Clock, Frame, GROUP, Link, sums};
+use crate::program::{Kernel, Recorder, Shape};
+use crate::stage::{control, reduce, xyz};
+
+const WGSL: &str = include_str!("../../shaders/load.wgsl");
+
+/// Tension 0 at the start of a frame.
+pub static FORGET_TENSION: Kernel = Kernel::new("forget_tension", WGSL, forget_tension_body);
+/// Adds the multiplier of a linear solve.
+pub static NOTE_TENSION: Kernel = Kernel::new("note_tension", WGSL, note_tension_body);
+/// Load of every edge, largest per workgroup.
+pub static MEASURE_LOAD: Kernel = Kernel::new("measure_load", WGSL, measure_load_body)
+    .shape(Shape::Reduction)
+    .aliases(&[("partials", "strain_partials")]);
+
+/// Records the start of a frame.
+pub fn begin(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&FORGET_TENSION, Domain::Edges);
+}
+
+/// Records the tension that `solutions` along `directions` mean.
+pub fn note(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&NOTE_TENSION, Domain::Edges);
+}
+
+/// Records the meter at the end of a frame.
+pub fn record(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&MEASURE_LOAD, Domain::Edges);
+    reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges, sums::LOAD);
+    recorder.dispatch_range(&control::NOTE_LOAD, 0..1, [0; 4]);
+}
+
+fn forget_tension_body(run: &mut Run<'_>) -> Result<()> {
+    let mut tensions = run.write::<f32>("tensions")?;
+    for e in run.range() {
+        tensions[e] = 0.0;
+    }
+    Ok(())
+}
+
+fn note_tension_body(run: &mut Run<'_>) -> Result<()> {
+    let clock = run.one::<Clock>("clock")?;
+    let directions = run.read::<[f32; 4]>("directions")?;
+    let solutions = run.read::<f32>("solutions")?;
+    let mut tensions = run.write::<f32>("tensions")?;
+    for e in run.range() {
+        tensions[e] += (solutions[e] * clock.force) * xyz(directions[e]).length();
+    }
+    Ok(())
+}
+
+fn measure_load_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let edges = run.read::<Link>("edges")?;
+    let tensions = run.read::<f32>("tensions")?;
+    let mut partials = run.write::<[f32; 2]>("partials")?;
+    for first in run.range().step_by(GROUP) {
+        let mut most = 0.0f32;
+        for e in first..run.range().end.min(first + GROUP) {
+            most = most.max(tensions[e] / (frame.mean_mass * edges[e].rest));
+        }
+        partials[run.group(first)] = [most, 0.0];
+    }
+    Ok(())
+}
