@@ -48,7 +48,8 @@ fn begin_solve() {
     let start = totals[RESIDUAL];
     var goal = frame.live.w * frame.live.w * start.y;
     if (range.arguments.x != 0u) {
-        goal = max(frame.elastic_tolerance * frame.elastic_tolerance * start.y, frame.elastic_floor);
+        let square = clock.span * clock.span;
+        goal = max(frame.elastic_tolerance * frame.elastic_tolerance * start.y, frame.elastic_floor * square * square);
     }
     totals[PREVIOUS] = vec4<f32>(start.x, start.y, goal, 0.0);
     totals[CURVATURE] = vec4<f32>(1.0, 0.0, 0.0, 0.0);

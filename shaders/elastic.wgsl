@@ -12,6 +12,21 @@
 @group(0) @binding(8) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(9) var<storage, read_write> partials: array<vec2<f32>>;
 @group(0) @binding(10) var<storage, read> elastic_forces: array<vec4<f32>>;
+@group(0) @binding(11) var<storage, read_write> reactions: array<vec4<f32>>;
+
+// (K p) of one vertex.
+fn stiffness_force(v: u32) -> vec3<f32> {
+    let here = searches[v].xyz;
+    var force = vec3<f32>();
+    for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k++) {
+        let entry = spring_incidence[k];
+        let spring = springs[entry / 2u];
+        let n = spring_directions[entry / 2u];
+        let d = searches[select(spring.head, spring.tail, (entry & 1u) == 1u)].xyz - here;
+        force += spring.stiffness * (((1.0 - n.w) * dot(n.xyz, d)) * n.xyz + n.w * d);
+    }
+    return force;
+}
 
 // Direction of a spring, and the part of its stiffness that acts across it: 1 − l/|d|, not below 0 so that K stays definite.
 @compute @workgroup_size(GROUP)
@@ -62,24 +77,12 @@ fn apply_stiffness(invocation: Invocation) {
     if (v < range.end) {
         let inverse_mass = vertices[v].inverse_mass;
         var product = vec3<f32>();
-        var force = vec3<f32>();
-        if (range.arguments.x != 0u) {
-            force = elastic_forces[v].xyz;
-        }
-        if (inverse_mass > 0.0) {
+        if (inverse_mass > 0.0 && range.arguments.x == 0u) {
             let here = searches[v].xyz;
-            for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k++) {
-                let entry = spring_incidence[k];
-                let spring = springs[entry / 2u];
-                let n = spring_directions[entry / 2u];
-                let d = searches[select(spring.head, spring.tail, (entry & 1u) == 1u)].xyz - here;
-                force += spring.stiffness * (((1.0 - n.w) * dot(n.xyz, d)) * n.xyz + n.w * d);
-            }
-            product = (clock.span * clock.span) * force;
-            if (range.arguments.x == 0u) {
-                product = here / inverse_mass - product;
-                curvature = dot(here, product);
-            }
+            product = here / inverse_mass - (clock.span * clock.span) * stiffness_force(v);
+            curvature = dot(here, product);
+        } else if (inverse_mass > 0.0) {
+            product = (clock.span * clock.span) * (elastic_forces[v].xyz + stiffness_force(v));
         }
         products[v] = vec4<f32>(product, 0.0);
     }
@@ -97,4 +100,14 @@ fn apply_elastic(invocation: Invocation) {
         return;
     }
     displacements[v] += elastic_solutions[v];
+}
+
+// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere.
+@compute @workgroup_size(GROUP)
+fn bear_elastic(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end || vertices[v].inverse_mass > 0.0) {
+        return;
+    }
+    reactions[v] += vec4<f32>(stiffness_force(v) / f32(clock.substeps), 0.0);
 }

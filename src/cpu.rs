@@ -424,7 +424,7 @@ fn launch_lines(dispatch: &Dispatch, mut run: Run<'_>, parts: usize) -> Result<(
     }
     run.slots.iter_mut().for_each(Slot::share);
     // Whole bundles of yarns, several parts per thread: yarns may differ in length.
-    let length = (range.len() / lanes).div_ceil(4 * parts).next_multiple_of(8) * lanes;
+    let length = (range.len() / lanes).div_ceil(4 * parts).next_multiple_of(8) * lanes; // bundles have four or eight
     let mut runs = Vec::new();
     for first in range.clone().step_by(length) {
         let slots = run.slots.iter().map(Slot::again).collect();

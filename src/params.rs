@@ -184,7 +184,7 @@ pub struct Frame {
     pub(crate) load_scale: f32,
     /// |r|/|r_0| at which the implicit elastic solve ends.
     pub(crate) elastic_tolerance: f32,
-    /// r·r below which it ends anyway \[kg²·m²\].
+    /// r·r over τ⁴ below which it ends anyway \[N²\].
     pub(crate) elastic_floor: f32,
     pub(crate) padding: UVec2,
 }

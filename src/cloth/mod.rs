@@ -72,17 +72,16 @@ struct Shape {
     step_bounds: StepBounds,
     /// Mean mass of the free vertices \[kg\].
     mean_mass: f32,
-    /// Mean rest length of the edges \[m\].
-    mean_rest: f32,
     /// Rounding step of the start positions over the shortest edge.
     resolution: f32,
 }
 
 impl Shape {
-    /// r·r of an elastic solve below which what is left moves vertices by less than a hundredth of the strain limit.
-    fn elastic_floor(&self, limit: f32) -> f32 {
-        let pull = 0.01 * limit * self.mean_rest * self.mean_mass;
-        self.sizes.vertices as f32 * pull * pull
+    /// r·r over τ⁴ of an elastic solve below which what is left accelerates vertices by less than [`elastic::LEFT`], in
+    /// the mean.
+    fn elastic_floor(&self) -> f32 {
+        let force = elastic::LEFT * self.mean_mass;
+        self.sizes.vertices as f32 * force * force
     }
 }
 
@@ -439,7 +438,7 @@ impl Cloth {
             expected_load: plan.expected_load,
             load_scale: plan.load_scale,
             elastic_tolerance: elastic::TOLERANCE,
-            elastic_floor: self.shape.elastic_floor(settings.strain_limit),
+            elastic_floor: self.shape.elastic_floor(),
             padding: UVec2::ZERO,
         }))
     }

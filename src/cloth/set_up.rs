@@ -51,8 +51,7 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
     }
     let (step_bounds, resolution) = (StepBounds::new(&mesh), resolution(&mesh, &start));
     let mean_mass = mean_mass(&mesh);
-    let mean_rest = mesh.edges().iter().map(|edge| edge.rest).sum::<f32>() / mesh.edge_count().max(1) as f32;
-    let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned, step_bounds, mean_mass, mean_rest, resolution });
+    let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned, step_bounds, mean_mass, resolution });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&shape.step_bounds, 1.0 / 60.0).unwrap_or_default();
     let recorded = record(&shape, settings, plan, 0, None)?;

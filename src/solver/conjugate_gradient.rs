@@ -16,7 +16,7 @@
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
-use crate::params::{Frame, GROUP, Meters, sums};
+use crate::params::{Clock, Frame, GROUP, Meters, sums};
 use crate::program::{Body, Kernel, Recorder, Shape};
 use crate::stage::reduce;
 
@@ -111,12 +111,14 @@ fn start_solve_body(run: &mut Run<'_>) -> Result<()> {
 fn begin_solve_body(run: &mut Run<'_>) -> Result<()> {
     let [elastic, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
     let mut totals = run.write::<[f32; 4]>("totals")?;
     let start = totals[sums::RESIDUAL as usize];
     let goal = if elastic == 0 {
         frame.live.w * frame.live.w * start[1]
     } else {
-        (frame.elastic_tolerance * frame.elastic_tolerance * start[1]).max(frame.elastic_floor)
+        let square = clock.span * clock.span;
+        (frame.elastic_tolerance * frame.elastic_tolerance * start[1]).max(frame.elastic_floor * square * square)
     };
     totals[sums::PREVIOUS as usize] = [start[0], start[1], goal, 0.0];
     totals[sums::CURVATURE as usize] = [1.0, 0.0, 0.0, 0.0];

@@ -1,4 +1,4 @@
-//! Eight yarns in lockstep: the CPU's line solve.
+//! Yarns in lockstep: the CPU's line solve.
 //!
 //! All yarns run the same recurrence, so it vectorizes across yarns and not along them. Plain arrays do not: explicit
 //! vector types are two to three times faster here. A lane does the same operations in the same order whatever its
@@ -6,90 +6,91 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use wide::{f32x4, f32x8};
+use wide::f32x4;
 
 use crate::params::{Link, YarnSpan};
 
+/// One register: wider vectors only spill.
+#[cfg(target_feature = "avx")]
+pub(crate) type Wide = wide::f32x8;
+/// One register: wider vectors only spill.
+#[cfg(not(target_feature = "avx"))]
+pub(crate) type Wide = f32x4;
+
 /// Yarns in a bundle.
-pub(super) const LANES: usize = 8;
+pub(crate) const LANES: usize = size_of::<Wide>() / 4;
+
+/// Quarters of a register of four words.
+const PARTS: usize = LANES / 4;
 
 /// Pivots that rounding has eaten are held at this part of the diagonal.
 const SMALLEST_PIVOT: f32 = 1e-5;
 
-/// Three coordinates of eight lanes.
+/// Three coordinates of every lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Vec3x8([f32x8; 3]);
+pub(crate) struct Vec3s([Wide; 3]);
 
-impl Vec3x8 {
-    pub(super) const ZERO: Self = Self([f32x8::ZERO; 3]);
+impl Vec3s {
+    pub(super) const ZERO: Self = Self([Wide::ZERO; 3]);
 
     /// From one vector of four words per lane, and the fourth words.
     #[inline(always)]
-    pub(super) fn gather(words: impl Fn(usize) -> [f32; 4]) -> (Self, f32x8) {
-        // Array combinators are not inlined here; written out, everything stays in registers.
-        let of = |lane: usize| f32x4::new(words(lane));
-        let low = f32x4::transpose([of(0), of(1), of(2), of(3)]);
-        let high = f32x4::transpose([of(4), of(5), of(6), of(7)]);
-        (Self([join(low[0], high[0]), join(low[1], high[1]), join(low[2], high[2])]), join(low[3], high[3]))
+    pub(crate) fn gather(words: impl Fn(usize) -> [f32; 4]) -> (Self, Wide) {
+        let (mut x, mut y, mut z, mut w) =
+            ([f32x4::ZERO; PARTS], [f32x4::ZERO; PARTS], [f32x4::ZERO; PARTS], [f32x4::ZERO; PARTS]);
+        for part in 0..PARTS {
+            // Array combinators are not inlined here; written out, everything stays in registers.
+            let of = |lane: usize| f32x4::new(words(4 * part + lane));
+            [x[part], y[part], z[part], w[part]] = f32x4::transpose([of(0), of(1), of(2), of(3)]);
+        }
+        (Self([bytemuck::cast(x), bytemuck::cast(y), bytemuck::cast(z)]), bytemuck::cast(w))
     }
 
     /// One vector of four words per lane, the fourth 0, handed to `set` lane by lane.
     #[inline(always)]
     pub(super) fn scatter(self, mut set: impl FnMut(usize, [f32; 4])) {
-        let [[x, xx], [y, yy], [z, zz]] = [halves(self.0[0]), halves(self.0[1]), halves(self.0[2])];
-        let low = f32x4::transpose([x, y, z, f32x4::ZERO]);
-        let high = f32x4::transpose([xx, yy, zz, f32x4::ZERO]);
-        set(0, low[0].to_array());
-        set(1, low[1].to_array());
-        set(2, low[2].to_array());
-        set(3, low[3].to_array());
-        set(4, high[0].to_array());
-        set(5, high[1].to_array());
-        set(6, high[2].to_array());
-        set(7, high[3].to_array());
+        let [x, y, z]: [[f32x4; PARTS]; 3] =
+            [bytemuck::cast(self.0[0]), bytemuck::cast(self.0[1]), bytemuck::cast(self.0[2])];
+        for part in 0..PARTS {
+            let [a, b, c, d] = f32x4::transpose([x[part], y[part], z[part], f32x4::ZERO]);
+            set(4 * part, a.to_array());
+            set(4 * part + 1, b.to_array());
+            set(4 * part + 2, c.to_array());
+            set(4 * part + 3, d.to_array());
+        }
     }
 
     #[inline]
-    fn dot(self, other: Self) -> f32x8 {
+    fn dot(self, other: Self) -> Wide {
         let ([a, b, c], [x, y, z]) = (self.0, other.0);
         a * x + b * y + c * z
     }
 
     #[inline]
-    pub(super) fn length(self) -> f32x8 {
+    pub(crate) fn length(self) -> Wide {
         self.dot(self).sqrt()
     }
 
     /// Zero where the mask is off.
     #[inline]
-    pub(super) fn masked(self, mask: f32x8) -> Self {
+    pub(super) fn masked(self, mask: Wide) -> Self {
         let [x, y, z] = self.0;
         Self([x & mask, y & mask, z & mask])
     }
 
     /// No longer than `most`.
     #[inline]
-    pub(super) fn clamped(self, most: f32x8) -> Self {
+    pub(super) fn clamped(self, most: Wide) -> Self {
         let squared = self.dot(self);
         let long = squared.simd_gt(most * most);
         if long.none() {
             return self;
         }
-        self * long.select(most / squared.sqrt(), f32x8::ONE)
+        self * long.select(most / squared.sqrt(), Wide::ONE)
     }
 }
 
-#[inline(always)]
-fn join(low: f32x4, high: f32x4) -> f32x8 {
-    bytemuck::cast([low, high])
-}
-
-#[inline(always)]
-fn halves(lanes: f32x8) -> [f32x4; 2] {
-    bytemuck::cast(lanes)
-}
-
-impl Add for Vec3x8 {
+impl Add for Vec3s {
     type Output = Self;
     #[inline]
     fn add(self, other: Self) -> Self {
@@ -98,7 +99,7 @@ impl Add for Vec3x8 {
     }
 }
 
-impl Sub for Vec3x8 {
+impl Sub for Vec3s {
     type Output = Self;
     #[inline]
     fn sub(self, other: Self) -> Self {
@@ -107,32 +108,32 @@ impl Sub for Vec3x8 {
     }
 }
 
-impl Mul<f32x8> for Vec3x8 {
+impl Mul<Wide> for Vec3s {
     type Output = Self;
     #[inline]
-    fn mul(self, factor: f32x8) -> Self {
+    fn mul(self, factor: Wide) -> Self {
         let [x, y, z] = self.0;
         Self([x * factor, y * factor, z * factor])
     }
 }
 
-/// A row of each of eight systems; direction 0 and diagonal 1 where nothing can be moved.
+/// A row of every lane's system; direction 0 and diagonal 1 where nothing can be moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
-    pub(super) direction: Vec3x8,
-    pub(super) diagonal: f32x8,
-    pub(super) residual: f32x8,
-    pub(super) tail_inverse_mass: f32x8,
+    pub(super) direction: Vec3s,
+    pub(super) diagonal: Wide,
+    pub(super) residual: Wide,
+    pub(super) tail_inverse_mass: Wide,
 }
 
 /// What the solve keeps of a row.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
-    direction: Vec3x8,
+    direction: Vec3s,
     /// Coupling to the row before over its pivot.
-    f: f32x8,
+    f: Wide,
     /// Right-hand side over the own pivot; then the solution.
-    y: f32x8,
+    y: Wide,
 }
 
 /// Memory of a solve, used again for the next bundle.
@@ -140,31 +141,37 @@ struct Kept {
 pub(super) struct Scratch {
     rows: Vec<Kept>,
     /// Of a cyclic system: y of its second right-hand side.
-    second: Vec<f32x8>,
+    second: Vec<Wide>,
 }
 
 impl Scratch {
     /// Pull of the rows at a place on their tails: direction times solution.
     #[inline]
-    pub(super) fn pull(&self, k: usize) -> Vec3x8 {
+    pub(super) fn pull(&self, k: usize) -> Vec3s {
         self.rows[k].direction * self.rows[k].y
     }
 
+    /// Solutions of one lane.
     #[inline]
-    pub(super) fn solution(&self, k: usize) -> f32x8 {
+    pub(super) fn solutions(&self, lane: usize) -> impl Iterator<Item = f32> {
+        self.rows.iter().map(move |row| row.y.as_array()[lane])
+    }
+
+    #[inline]
+    pub(super) fn solution(&self, k: usize) -> Wide {
         self.rows[k].y
     }
 }
 
-/// Edges of eight yarns.
-#[derive(Clone, Copy, Debug)]
+/// Edges of a bundle's yarns, place by place along them.
+#[derive(Debug, Default)]
 pub(super) struct Links {
-    pub(super) tails: [u32; LANES],
-    pub(super) heads: [u32; LANES],
-    pub(super) rests: [f32; LANES],
+    /// Vertices at the places: one more than edges.
+    pub(super) vertices: Vec<[u32; LANES]>,
+    pub(super) rests: Vec<[f32; LANES]>,
 }
 
-/// Up to eight yarns, all open, or all closed and of one length.
+/// A yarn per lane at most, all open, or all closed and of one length.
 #[derive(Debug)]
 pub(super) struct Bundle<'a> {
     yarns: &'a [YarnSpan],
@@ -173,7 +180,7 @@ pub(super) struct Bundle<'a> {
     firsts: [usize; LANES],
     /// Number of its last edge, counted from 0.
     lasts: [usize; LANES],
-    counts: f32x8,
+    counts: Wide,
 }
 
 impl<'a> Bundle<'a> {
@@ -195,7 +202,7 @@ impl<'a> Bundle<'a> {
                 let firsts = std::array::from_fn(|lane| yarn(lane).first as usize);
                 let lasts = std::array::from_fn(|lane| yarn(lane).count as usize - 1);
                 let longest = yarns.iter().map(|yarn| yarn.count as usize).max().unwrap_or(0);
-                Self { yarns, longest, firsts, lasts, counts: f32x8::new(counts) }
+                Self { yarns, longest, firsts, lasts, counts: Wide::new(counts) }
             })
     }
 
@@ -219,8 +226,8 @@ impl<'a> Bundle<'a> {
 
     /// Mask of the yarns that have an edge k.
     #[inline]
-    pub(super) fn active(&self, k: usize) -> f32x8 {
-        self.counts.simd_gt(f32x8::splat(k as f32))
+    pub(super) fn active(&self, k: usize) -> Wide {
+        self.counts.simd_gt(Wide::splat(k as f32))
     }
 
     /// Edge k of a lane's yarn, or its last.
@@ -229,85 +236,100 @@ impl<'a> Bundle<'a> {
         self.firsts[lane] + k.min(self.lasts[lane])
     }
 
-    /// The edges k.
-    #[inline(always)]
-    pub(super) fn links(&self, edges: &[Link], k: usize) -> Links {
-        let mut links = Links { tails: [0; LANES], heads: [0; LANES], rests: [0.0; LANES] };
+    /// Writes the edges of the yarns side by side; beyond its end a yarn repeats its last vertex.
+    pub(super) fn links(&self, edges: &[Link], links: &mut Links) {
+        let Links { vertices, rests } = links;
+        vertices.clear();
+        vertices.resize(self.longest + 1, [0; LANES]);
+        rests.clear();
+        rests.resize(self.longest, [1.0; LANES]);
         for lane in 0..LANES {
-            let link = edges[self.edge(lane, k)];
-            links.tails[lane] = link.tail;
-            links.heads[lane] = link.head;
-            links.rests[lane] = link.rest;
+            let yarn = &edges[self.firsts[lane]..=self.firsts[lane] + self.lasts[lane]];
+            vertices[0][lane] = yarn[0].tail;
+            for ((vertex, rest), link) in vertices[1..].iter_mut().zip(rests.iter_mut()).zip(yarn) {
+                vertex[lane] = link.head;
+                rest[lane] = link.rest;
+            }
+            for vertex in &mut vertices[yarn.len() + 1..] {
+                vertex[lane] = yarn[yarn.len() - 1].head;
+            }
         }
-        links
     }
 
     /// A value of each yarn; 0 in lanes without one.
-    pub(super) fn per_lane(&self, value: impl Fn(&YarnSpan) -> f32) -> f32x8 {
+    pub(super) fn per_lane(&self, value: impl Fn(&YarnSpan) -> f32) -> Wide {
         let mut values = [0.0; LANES];
         for (lane, yarn) in values.iter_mut().zip(self.yarns) {
             *lane = value(yarn);
         }
-        f32x8::new(values)
+        Wide::new(values)
     }
 
     /// Solves the systems whose rows are given from the first to the last.
-    #[inline]
-    pub(super) fn solve(&self, scratch: &mut Scratch, mut row: impl FnMut(usize) -> Rows) {
+    #[inline(always)]
+    pub(super) fn solve(&self, scratch: &mut Scratch, row: impl FnMut(usize) -> Rows) {
+        if self.closed() {
+            self.solve_as::<true>(scratch, row);
+        } else {
+            self.solve_as::<false>(scratch, row);
+        }
+    }
+
+    #[inline(always)]
+    fn solve_as<const CLOSED: bool>(&self, scratch: &mut Scratch, mut row: impl FnMut(usize) -> Rows) {
         let Scratch { rows, second } = scratch;
         rows.clear();
         rows.reserve(self.longest);
         second.clear();
-        let closed = self.closed();
-        let (mut previous, mut inverse) = (Vec3x8::ZERO, f32x8::ZERO);
-        let (mut y, mut z, mut corner) = (f32x8::ZERO, f32x8::ZERO, f32x8::ZERO);
+        let (mut previous, mut inverse) = (Vec3s::ZERO, Wide::ZERO);
+        let (mut y, mut z, mut corner) = (Wide::ZERO, Wide::ZERO, Wide::ZERO);
         let mut first = None;
         for k in 0..self.longest {
             let here = row(k);
             let mut diagonal = here.diagonal;
-            let coupling = f32x8::ZERO - here.tail_inverse_mass * previous.dot(here.direction);
+            let coupling = Wide::ZERO - here.tail_inverse_mass * previous.dot(here.direction);
             previous = here.direction;
             let f = coupling * inverse;
-            let mut u = f32x8::ZERO;
-            if closed {
+            let mut u = Wide::ZERO;
+            if CLOSED {
                 // Cyclic systems by Sherman–Morrison: the corner becomes a rank-one term with g = −(first diagonal).
                 let start = *first.get_or_insert(here);
-                let g = f32x8::ZERO - start.diagonal;
+                let g = Wide::ZERO - start.diagonal;
                 if k == 0 {
                     u = g;
                     diagonal -= g;
                 }
                 if k + 1 == self.longest {
-                    corner = f32x8::ZERO - start.tail_inverse_mass * start.direction.dot(here.direction);
+                    corner = Wide::ZERO - start.tail_inverse_mass * start.direction.dot(here.direction);
                     u += corner;
                     diagonal -= corner * corner / g;
                 }
             }
-            let pivot = (diagonal - f * coupling).max(f32x8::splat(SMALLEST_PIVOT) * diagonal);
-            inverse = f32x8::ONE / pivot;
+            let pivot = (diagonal - f * coupling).max(Wide::splat(SMALLEST_PIVOT) * diagonal);
+            inverse = Wide::ONE / pivot;
             y = here.residual - f * y;
             rows.push(Kept { direction: here.direction, f, y: y * inverse });
-            if closed {
+            if CLOSED {
                 z = u - f * z;
                 second.push(z * inverse);
             }
         }
-        let (mut solution, mut f) = (f32x8::ZERO, f32x8::ZERO);
+        let (mut solution, mut f) = (Wide::ZERO, Wide::ZERO);
         for row in rows.iter_mut().rev() {
             solution = row.y - f * solution;
             row.y = solution;
             f = row.f;
         }
         let Some(start) = first else { return };
-        let (mut solution, mut f) = (f32x8::ZERO, f32x8::ZERO);
+        let (mut solution, mut f) = (Wide::ZERO, Wide::ZERO);
         for (z, row) in second.iter_mut().zip(rows.iter()).rev() {
             solution = *z - f * solution;
             *z = solution;
             f = row.f;
         }
         let last = self.longest - 1;
-        let ratio = corner / (f32x8::ZERO - start.diagonal);
-        let factor = (rows[0].y + ratio * rows[last].y) / (f32x8::ONE + second[0] + ratio * second[last]);
+        let ratio = corner / (Wide::ZERO - start.diagonal);
+        let factor = (rows[0].y + ratio * rows[last].y) / (Wide::ONE + second[0] + ratio * second[last]);
         for (row, z) in rows.iter_mut().zip(second) {
             row.y -= factor * *z;
         }

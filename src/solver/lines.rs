@@ -10,7 +10,7 @@
 //! backwards. Any length of yarn fits. This is elimination of a symmetric definite matrix in another order, as accurate in
 //! f32 as the serial one; cyclic reduction loses two digits more on a taut yarn.
 //!
-//! **On a CPU** eight yarns go in lockstep, one in each lane of a vector (`lanes.rs`), by plain elimination.
+//! **On a CPU** yarns go in lockstep, one in each lane of a vector (`lanes.rs`), by plain elimination.
 //!
 //! A closed yarn makes the system cyclic (Sherman–Morrison). Pivots are clamped at 1e-5 of the diagonal.
 //!
@@ -25,15 +25,13 @@
 //! | diagonal, residual; then f = b_k/pivot of k − 1; y, g over the own pivot; μ | `eliminations` | |
 //! | last rows of the runs | `separators` | |
 
-use glam::Vec3;
-use wide::f32x8;
-
 use crate::cpu::{Run, Shared, SharedVectors};
 use crate::error::Result;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, YarnSpan};
 use crate::program::{Body, Kernel, Recorder, Shape};
 use crate::solver::banded_length;
-use crate::solver::lanes::{Bundle, LANES, Rows, Scratch, Vec3x8};
+use crate::solver::lanes::{Bundle, LANES, Links, Rows, Scratch, Vec3s, Wide};
+use glam::Vec3;
 
 const WGSL: &str = include_str!("../../shaders/lines.wgsl");
 
@@ -139,45 +137,43 @@ impl<'a> Cloth<'a> {
 fn project_yarn_body(run: &mut Run<'_>) -> Result<()> {
     let yarns = yarns_of(run)?;
     let cloth = Cloth::of(run)?;
-    let (mut moving, mut scratch) = (Vec::new(), Scratch::default());
+    let mut memory = Memory::default();
     for bundle in Bundle::all(yarns) {
-        project_bundle(&cloth, &bundle, &mut moving, &mut scratch);
+        project_bundle(&cloth, &bundle, &mut memory);
     }
     Ok(())
 }
 
 /// A place along the yarns of a bundle: a vertex of each.
 struct Place {
-    position: Vec3x8,
+    position: Vec3s,
     moving: Moving,
 }
 
 /// What is needed to move the vertices of a place.
 struct Moving {
-    vertices: [u32; LANES],
-    inverse_mass: f32x8,
-    displacement: Vec3x8,
+    inverse_mass: Wide,
+    displacement: Vec3s,
     /// Rest length of the edge that starts here, or of the last.
-    rest: f32x8,
+    rest: Wide,
 }
 
 impl Place {
     #[inline(always)]
-    fn of(cloth: &Cloth<'_>, vertices: [u32; LANES], rest: f32x8) -> Self {
+    fn of(cloth: &Cloth<'_>, vertices: &[u32; LANES], rest: Wide) -> Self {
         let (position, inverse_mass) =
-            Vec3x8::gather(|lane| bytemuck::cast::<Vertex, [f32; 4]>(cloth.vertices[vertices[lane] as usize]));
-        let (displacement, _) = Vec3x8::gather(|lane| cloth.displacements.get(vertices[lane] as usize));
-        Self { position, moving: Moving { vertices, inverse_mass, displacement, rest } }
+            Vec3s::gather(|lane| bytemuck::cast::<Vertex, [f32; 4]>(cloth.vertices[vertices[lane] as usize]));
+        let (displacement, _) = Vec3s::gather(|lane| cloth.displacements.get(vertices[lane] as usize));
+        Self { position, moving: Moving { inverse_mass, displacement, rest } }
     }
 }
 
 impl Moving {
     /// Moves the vertices of the lanes that are on; pins bear the pull instead.
     #[inline(always)]
-    fn pull(&self, cloth: &Cloth<'_>, pull: Vec3x8, on: f32x8) {
-        let way = (pull * self.inverse_mass).clamped(f32x8::splat(cloth.frame.live.x) * self.rest);
+    fn pull(&self, cloth: &Cloth<'_>, vertices: &[u32; LANES], pull: Vec3s, on: Wide) {
+        let way = (pull * self.inverse_mass).clamped(Wide::splat(cloth.frame.live.x) * self.rest);
         let moved = self.displacement + way;
-        let vertices = &self.vertices;
         if on.all() {
             moved.scatter(|lane, moved| cloth.displacements.set(vertices[lane] as usize, moved));
         } else {
@@ -188,10 +184,10 @@ impl Moving {
                 }
             });
         }
-        let pinned = self.inverse_mass.simd_eq(f32x8::ZERO) & on;
+        let pinned = self.inverse_mass.simd_eq(Wide::ZERO) & on;
         if pinned.any() {
             let pinned = pinned.to_bitmask();
-            (pull * f32x8::splat(cloth.clock.force)).scatter(|lane, [x, y, z, _]| {
+            (pull * Wide::splat(cloth.clock.force)).scatter(|lane, [x, y, z, _]| {
                 if pinned & (1 << lane) != 0 {
                     cloth.reactions.add(vertices[lane] as usize, Vec3::new(x, y, z));
                 }
@@ -200,25 +196,33 @@ impl Moving {
     }
 }
 
-fn project_bundle(cloth: &Cloth<'_>, bundle: &Bundle<'_>, moving: &mut Vec<Moving>, scratch: &mut Scratch) {
+/// Memory of a projection, used again for the next bundle.
+#[derive(Default)]
+struct Memory {
+    links: Links,
+    moving: Vec<Moving>,
+    scratch: Scratch,
+}
+
+fn project_bundle(cloth: &Cloth<'_>, bundle: &Bundle<'_>, memory: &mut Memory) {
+    let Memory { links, moving, scratch } = memory;
+    bundle.links(cloth.edges, links);
     let frame = cloth.frame;
     let slack = bundle.per_lane(|yarn| cloth.slack(yarn));
-    let (low, high) = (f32x8::splat(frame.stretch_min), f32x8::splat(frame.stretch_max));
+    let (low, high) = (Wide::splat(frame.stretch_min), Wide::splat(frame.stretch_max));
     let banded = frame.stretch_min < frame.stretch_max;
     moving.clear();
     moving.reserve(bundle.longest());
-    let links = bundle.links(cloth.edges, 0);
-    let mut tail = Place::of(cloth, links.tails, f32x8::new(links.rests));
+    let mut tail = Place::of(cloth, &links.vertices[0], Wide::ONE);
     bundle.solve(scratch, |k| {
-        let links = bundle.links(cloth.edges, k);
-        let rest = f32x8::new(links.rests);
-        let head = Place::of(cloth, links.heads, rest);
+        let rest = Wide::new(links.rests[k]);
+        let head = Place::of(cloth, &links.vertices[k + 1], rest);
         let d = (head.position - tail.position) + (head.moving.displacement - tail.moving.displacement);
         let extent = d.length();
         let w = tail.moving.inverse_mass + head.moving.inverse_mass;
         let (shortest, longest) = (low * rest, high * rest);
         let wanted = extent.max(shortest).min(longest);
-        let mut active = bundle.active(k) & w.simd_gt(f32x8::ZERO) & extent.simd_ge(f32x8::splat(1e-6) * rest);
+        let mut active = bundle.active(k) & w.simd_gt(Wide::ZERO) & extent.simd_ge(Wide::splat(1e-6) * rest);
         if banded {
             active &= !(extent.simd_gt(shortest) & extent.simd_lt(longest));
         }
@@ -226,35 +230,32 @@ fn project_bundle(cloth: &Cloth<'_>, bundle: &Bundle<'_>, moving: &mut Vec<Movin
         let from = std::mem::replace(&mut tail, head);
         moving.push(Moving { rest, ..from.moving });
         Rows {
-            direction: (d * (f32x8::ONE / extent)).masked(active),
-            diagonal: active.select(w, f32x8::ONE),
-            residual: active.select(extent - (wanted + slack * rest), f32x8::ZERO),
+            direction: (d * (Wide::ONE / extent)).masked(active),
+            diagonal: active.select(w, Wide::ONE),
+            residual: active.select(extent - (wanted + slack * rest), Wide::ZERO),
             tail_inverse_mass,
         }
     });
     let closed = bundle.closed();
-    let mut behind = if closed { scratch.pull(bundle.longest() - 1) } else { Vec3x8::ZERO };
-    let force = f32x8::splat(cloth.clock.force);
+    let mut behind = if closed { scratch.pull(bundle.longest() - 1) } else { Vec3s::ZERO };
     let shortest = bundle.shortest();
     for (k, place) in moving.iter().enumerate() {
         let ahead = scratch.pull(k);
         let on = bundle.active(k);
-        place.pull(cloth, ahead - behind, on);
+        place.pull(cloth, &links.vertices[k], ahead - behind, on);
         behind = ahead;
-        let tension = (force * scratch.solution(k)).to_array();
-        for lane in 0..LANES {
-            if k < shortest || bundle.yarns().get(lane).is_some_and(|yarn| k < yarn.count as usize) {
-                cloth.tensions.add(bundle.edge(lane, k), tension[lane]);
-            }
-        }
         if closed || k + 1 < shortest {
             continue;
         }
         let ending = on & !bundle.active(k + 1);
         if ending.any() {
-            let links = bundle.links(cloth.edges, k);
-            let end = Place::of(cloth, links.heads, place.rest);
-            end.moving.pull(cloth, Vec3x8::ZERO - ahead, ending);
+            let end = Place::of(cloth, &links.vertices[k + 1], place.rest);
+            end.moving.pull(cloth, &links.vertices[k + 1], Vec3s::ZERO - ahead, ending);
+        }
+    }
+    for (lane, yarn) in bundle.yarns().iter().enumerate() {
+        for (k, solution) in scratch.solutions(lane).take(yarn.count as usize).enumerate() {
+            cloth.tensions.add(yarn.first as usize + k, cloth.clock.force * solution);
         }
     }
 }
@@ -270,19 +271,19 @@ fn solve_yarn_body(run: &mut Run<'_>) -> Result<()> {
     let mut scratch = Scratch::default();
     for bundle in Bundle::all(yarns) {
         bundle.solve(&mut scratch, |k| {
-            let (direction, inverse_diagonal) = Vec3x8::gather(|lane| directions[bundle.edge(lane, k)]);
+            let (direction, inverse_diagonal) = Vec3s::gather(|lane| directions[bundle.edge(lane, k)]);
             let (mut residual, mut inverse_mass) = ([0.0; LANES], [0.0; LANES]);
             for lane in 0..LANES {
                 let e = bundle.edge(lane, k);
                 residual[lane] = residuals[e];
                 inverse_mass[lane] = vertices[edges[e].tail as usize].inverse_mass;
             }
-            let active = bundle.active(k) & inverse_diagonal.simd_gt(f32x8::ZERO);
+            let active = bundle.active(k) & inverse_diagonal.simd_gt(Wide::ZERO);
             Rows {
                 direction: direction.masked(active),
-                diagonal: active.select(f32x8::ONE / inverse_diagonal, f32x8::ONE),
-                residual: active.select(f32x8::new(residual), f32x8::ZERO),
-                tail_inverse_mass: f32x8::new(inverse_mass),
+                diagonal: active.select(Wide::ONE / inverse_diagonal, Wide::ONE),
+                residual: active.select(Wide::new(residual), Wide::ZERO),
+                tail_inverse_mass: Wide::new(inverse_mass),
             }
         });
         for k in 0..bundle.longest() {

@@ -26,7 +26,7 @@ pub mod conjugate_gradient;
 pub mod fast_projection;
 pub mod gauss_seidel;
 pub mod jacobi;
-mod lanes;
+pub(crate) mod lanes;
 pub mod lines;
 pub mod yarn_sweep;
 

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Frame, GROUP, Link, Meters, Vertex, sums};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::banded_length;
-use crate::stage::{control, reduce, xyz};
+use crate::solver::lanes::{LANES, Vec3s, Wide};
+use crate::stage::{control, reduce};
 
 const WGSL: &str = include_str!("../../shaders/strain.wgsl");
 
@@ -75,17 +75,26 @@ fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
     let vertices = run.read::<Vertex>("vertices")?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let mut partials = run.write::<[f32; 2]>("partials")?;
+    let (low, high) = (Wide::splat(frame.stretch_min), Wide::splat(frame.stretch_max));
     for first in run.range().step_by(GROUP) {
-        let mut most = 0.0f32;
-        for edge in &edges[first..run.range().end.min(first + GROUP)] {
-            let (tail, head) = (edge.tail as usize, edge.head as usize);
-            let (a, b) = (vertices[tail], vertices[head]);
-            if a.inverse_mass + b.inverse_mass > 0.0 {
-                let d = (b.position + xyz(displacements[head])) - (a.position + xyz(displacements[tail]));
-                let extent = d.length();
-                most = most.max((extent - banded_length(frame, extent, edge.rest)).abs() / edge.rest);
-            }
+        let mut most = Wide::ZERO;
+        // As many edges at once as a vector has lanes; the last ones are measured as often as it takes.
+        let group = &edges[first..run.range().end.min(first + GROUP)];
+        for eight in group.chunks(LANES) {
+            let link = |lane: usize| eight[lane.min(eight.len() - 1)];
+            let at = |v: u32| {
+                let (position, [x, y, z, _]) = (vertices[v as usize].position, displacements[v as usize]);
+                [position.x + x, position.y + y, position.z + z, vertices[v as usize].inverse_mass]
+            };
+            let (tail, a) = Vec3s::gather(|lane| at(link(lane).tail));
+            let (head, b) = Vec3s::gather(|lane| at(link(lane).head));
+            let rest = Wide::new(std::array::from_fn(|lane| link(lane).rest));
+            let extent = (head - tail).length();
+            let banded = extent.max(low * rest).min(high * rest);
+            let strain = (extent - banded).abs() / rest;
+            most = most.max(strain & (a + b).simd_gt(Wide::ZERO));
         }
+        let most = most.to_array().into_iter().fold(0.0, f32::max);
         partials[run.group(first)] = [most, 0.0];
     }
     Ok(())
