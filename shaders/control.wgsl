@@ -5,6 +5,8 @@
 @group(0) @binding(1) var<storage, read_write> times: array<Clock>;   // clock
 @group(0) @binding(2) var<storage, read_write> meters: array<Meters>;
 @group(0) @binding(3) var<storage, read_write> faults: array<u32>;
+@group(0) @binding(4) var<storage, read> partials: array<vec2<f32>>;       // strain_partials
+@group(0) @binding(5) var<storage, read_write> totals: array<vec4<f32>>;   // sums
 
 // Starts a frame: all meters at zero, the outermost guard on, and the number of substeps: the smallest k within its
 // bounds with k² ≥ load dt²/s, by comparing products, which round alike everywhere.
@@ -60,25 +62,37 @@ fn begin_substep() {
     times[0].force = h / (times[0].span * times[0].span * frame.dt);
 }
 
-// Notes the strain after an iteration and ends the loop where it is within the limit.
-// Arguments: iterations done, guard word of a loop inside that should have ended before its bound (0: none).
-@compute @workgroup_size(1)
-fn decide_strain() {
+// Folds the leaves of a measurement, notes the strain and ends the loop where it is within the limit: one workgroup.
+// Arguments: iterations done, guard word of a loop inside that should have ended before its bound (0: none), guard word of
+// a loop that starts here where the strain is not within the limit (0: the own loop goes on or ends).
+@compute @workgroup_size(GROUP)
+fn judge_strain(invocation: Invocation) {
+    var most = 0.0;
+    for (var k = range.first + invocation.lane; k < range.end; k += GROUP) {
+        most = max(most, partials[k].x);
+    }
+    let strain = group_max(most, invocation.lane);
+    if (invocation.lane > 0u) {
+        return;
+    }
+    let judged = select(range.arguments.z, range.guard, range.arguments.z == 0u);
+    decisions[judged] = decisions[range.guard];
     if (decisions[range.guard] == 0u) {
         return;
     }
-    meters[0].strain = sums[STRAIN].x;
+    totals[STRAIN] = vec4<f32>(strain, 0.0, 0.0, 0.0);
+    meters[0].strain = strain;
     if (times[0].substep == times[0].substeps) {
-        meters[0].best = min(meters[0].best, sums[STRAIN].x);
+        meters[0].best = min(meters[0].best, strain);
     }
     meters[0].iterations += range.arguments.x;
     // Still on, and not because its last allowed iteration was the one that succeeded.
-    let unsolved = sums[RESIDUAL].y > sums[PREVIOUS].z;
+    let unsolved = totals[RESIDUAL].y > totals[PREVIOUS].z;
     if (range.arguments.y != 0u && decisions[range.arguments.y] != 0u && unsolved) {
         meters[0].exhausted += 1u;
     }
-    if (sums[STRAIN].x <= accepted()) {
-        decisions[range.guard] = 0u;
+    if (strain <= accepted()) {
+        decisions[judged] = 0u;
     }
 }
 
@@ -98,13 +112,13 @@ fn note_best() {
     }
 }
 
-// Ends the part of a substep that only a large load needs. frame.live: z = load s from which it runs.
+// Starts the part of a substep that only a large load needs. frame.live: z = load s from which it runs. Arguments: own
+// word, word of the loop around.
 @compute @workgroup_size(1)
-fn decide_chords() {
+fn open_chords() {
     let load = max(times[0].load, frame.expected_load);
-    if (load * times[0].h * times[0].h <= frame.live.z) {
-        decisions[range.guard] = 0u;
-    }
+    let loaded = load * times[0].h * times[0].h > frame.live.z;
+    decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], loaded);
 }
 
 // Adds a finished substep to the frame's account.

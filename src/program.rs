@@ -177,6 +177,11 @@ impl Program {
                 }
             }
         }
+        // What is left goes to single loops, those of the last substep first: what it leaves is seen.
+        let mut left = budget.saturating_sub(self.dispatch_count());
+        for (item, wanted) in self.items.iter_mut().zip(&wanted).rev() {
+            left = spend(std::slice::from_mut(item), std::slice::from_ref(wanted), left);
+        }
         self.dispatch_count()
     }
 }
@@ -223,6 +228,23 @@ fn halve(items: &mut [Item], level: usize, least: u32) -> bool {
     any
 }
 
+/// Lengthens single loops by what is left of a budget, the first first; returns what is left then.
+fn spend(items: &mut [Item], wanted: &[Item], mut left: u64) -> u64 {
+    for (item, wanted) in items.iter_mut().zip(wanted) {
+        let (Item::Repeat(repeat), Item::Repeat(wanted)) = (item, wanted) else { continue };
+        let each = count(&repeat.body).max(1);
+        if repeat.negotiable {
+            let more = (left / each).min(u64::from(wanted.at_most - repeat.at_most));
+            repeat.at_most += more as u32;
+            left -= more * each;
+        } else {
+            let times = u64::from(repeat.at_most.max(1));
+            left = times * spend(&mut repeat.body, &wanted.body, left / times) + left % times;
+        }
+    }
+    left
+}
+
 /// One more iteration for the negotiable loops of one level that have less than they wanted; reports whether any had.
 fn grow(items: &mut [Item], wanted: &[Item], level: usize) -> bool {
     change(items, wanted, level, &|bound, most| if bound < most { bound + 1 } else { bound })
@@ -259,6 +281,7 @@ pub struct Recorder<'a> {
     family_edges: Vec<ops::Range<u32>>,
     frame: u64,
     last_substep: bool,
+    overloaded: bool,
     items: Vec<Item>,
     guard: u32,
     guard_count: u32,
@@ -275,6 +298,7 @@ impl<'a> Recorder<'a> {
             family_edges: Vec::new(),
             frame,
             last_substep: true,
+            overloaded: true,
             items: Vec::new(),
             guard: 0,
             guard_count: 1,
@@ -323,6 +347,15 @@ impl<'a> Recorder<'a> {
     /// Whether what is recorded is the last substep of a frame, whose strain is promised.
     pub fn last_substep(&self) -> bool {
         self.last_substep
+    }
+
+    /// Whether the load of a substep may be larger than the solver asked for, because the caller bounds the count.
+    pub fn overloaded(&self) -> bool {
+        self.overloaded
+    }
+
+    pub(crate) fn set_overloaded(&mut self, overloaded: bool) {
+        self.overloaded = overloaded;
     }
 
     pub(crate) fn at_last_substep(&mut self, last: bool) {
@@ -376,21 +409,38 @@ impl<'a> Recorder<'a> {
     /// Records a loop whose bound may be lowered to fit a budget of dispatches; returns its guard word, which stays on if the
     /// loop ends at its bound.
     pub fn repeat(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) -> u32 {
-        self.repeat_with(at_most, true, body)
+        self.repeat_with(at_most, true, Self::open_loop, body)
     }
 
     /// Records a loop whose bound is part of the result (substeps).
     pub fn repeat_always(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) {
-        self.repeat_with(at_most, false, body);
+        self.repeat_with(at_most, false, Self::open_loop, body);
     }
 
-    fn repeat_with(&mut self, at_most: u32, negotiable: bool, body: impl FnOnce(&mut Self)) -> u32 {
+    /// Records a loop that the caller's own dispatch opens: `open` gets the loop's guard word and must record a kernel that
+    /// sets it. The bound may be lowered to fit a budget, unless it is 1.
+    pub fn repeat_opened(
+        &mut self,
+        at_most: u32,
+        open: impl FnOnce(&mut Self, u32),
+        body: impl FnOnce(&mut Self),
+    ) -> u32 {
+        self.repeat_with(at_most, at_most > 1, open, body)
+    }
+
+    fn repeat_with(
+        &mut self,
+        at_most: u32,
+        negotiable: bool,
+        open: impl FnOnce(&mut Self, u32),
+        body: impl FnOnce(&mut Self),
+    ) -> u32 {
         if at_most == 0 {
             return self.guard;
         }
         let guard = self.guard_count;
         self.guard_count += 1;
-        self.dispatch_range(&crate::stage::control::OPEN_LOOP, 0..1, [guard, self.guard, 0, 0]);
+        open(self, guard);
         let outer = std::mem::take(&mut self.items);
         let parent = std::mem::replace(&mut self.guard, guard);
         body(self);
@@ -398,6 +448,11 @@ impl<'a> Recorder<'a> {
         let body = std::mem::replace(&mut self.items, outer);
         self.items.push(Item::Repeat(Repeat { at_most, negotiable, guard, body }));
         guard
+    }
+
+    /// Records the start of a loop that runs if the loop around it does.
+    fn open_loop(&mut self, own: u32) {
+        self.dispatch_range(&crate::stage::control::OPEN_LOOP, 0..1, [own, self.guard, 0, 0]);
     }
 
     /// The finished program.

@@ -24,8 +24,8 @@ use crate::stage::elastic::Elasticity;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Substeps {
-    /// As many as the rule of the [module](self) asks for, at most 1.5 times its first two bounds or four times what the
-    /// weight at rest asks for.
+    /// As many as the rule of the [module](self) asks for, at most twice its first two bounds or six times what the weight
+    /// at rest asks for.
     #[default]
     Auto,
     /// As the rule asks, but never more than this.
@@ -51,6 +51,8 @@ pub struct Plan {
     pub most: u32,
     /// Whether springs are integrated implicitly.
     pub implicit: bool,
+    /// Whether the caller bounds the count, so that substeps may be harder than the solver asks for.
+    pub bounded: bool,
     /// Load to expect before any was measured \[1/s²\].
     pub(crate) expected_load: f32,
     /// dt² over the load s of one substep \[s²\].
@@ -59,7 +61,7 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { least: 1, most: 1, implicit: false, expected_load: 0.0, load_scale: 0.0 }
+        Self { least: 1, most: 1, implicit: false, bounded: false, expected_load: 0.0, load_scale: 0.0 }
     }
 }
 
@@ -106,7 +108,7 @@ impl Substeps {
             return Err(Error::StepTooLarge { substeps: cap as u32, needed });
         }
         let least = if implicit { motion } else { motion.max(shear) };
-        let most = (4.0 * weight).max((1.5 * least).ceil());
+        let most = (6.0 * weight).max(2.0 * least);
         let (least, most) = match self {
             Self::Auto => (least, most),
             Self::UpTo(_) => (least.min(cap), cap),
@@ -117,6 +119,7 @@ impl Substeps {
             least: least as u32,
             most: most as u32,
             implicit,
+            bounded: self != Self::Auto,
             expected_load: expected_load as f32,
             load_scale: (seconds * seconds / load) as f32,
         })

@@ -48,7 +48,7 @@ fn every_solver_agrees_on_every_scene_and_adapter() {
                 let mut fields = cloth.fields().unwrap().clone();
                 let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 400)
                     .unwrap_or_else(|error| panic!("{} {solver} {scene_name}: {error}", name(&gpu)));
-                assert!(agreement.dispatches >= 60, "{agreement:?}");
+                assert!(agreement.dispatches >= 40, "{agreement:?}");
                 println!("{} {solver} {scene_name}: worst {}", name(&gpu), agreement.worst);
             }
         }
@@ -68,10 +68,11 @@ fn every_kernel_is_compared() {
                     Method::FastProjection(FastProjection { iterations: 2, inner_iterations: Some(5), ..solver })
                 }
                 Method::Auto(solver) => {
-                    let sweep = YarnSweep { sweeps: 1, ..solver.sweep };
+                    let sweep = YarnSweep { sweeps: 1, chords_from: 0.0, ..solver.sweep };
                     let projection = FastProjection { iterations: 1, inner_iterations: Some(5), ..solver.projection };
                     Method::Auto(Auto { sweep, projection })
                 }
+                Method::YarnSweep(solver) => Method::YarnSweep(YarnSweep { chords_from: 0.0, ..solver }),
                 other => other,
             },
         };
@@ -98,8 +99,9 @@ fn what_the_defaults_do_not_use_agrees() {
             let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 400)
                 .unwrap_or_else(|error| panic!("{} {name}: {error}", common::name(&gpu)));
             println!("{} {name}: worst {}", common::name(&gpu), agreement.worst);
-            let chords = agreement.kernels.contains(&"project_chords");
-            assert!(chords && agreement.kernels.contains(&"recall"), "{agreement:?}");
+            // Nothing loads a sheet that falls freely.
+            assert_eq!(agreement.kernels.contains(&"project_chords"), name != "sheet", "{agreement:?}");
+            assert!(agreement.kernels.contains(&"recall"), "{agreement:?}");
             assert_eq!(agreement.kernels.contains(&"apply_stiffness"), name != "chain", "{agreement:?}");
         }
     }

@@ -94,6 +94,8 @@ enum Engine {
 /// The current recording and what it was made for.
 #[derive(Debug)]
 struct Recorded {
+    /// What was asked for; a budget may have lowered the number of substeps of `plan`.
+    asked: Plan,
     plan: Plan,
     frame: u64,
     budget: Option<u64>,
@@ -275,8 +277,8 @@ impl Cloth {
     fn recorded_with(&self, method: Method) -> Result<(Settings, Recorded)> {
         method.solver().validate()?;
         let settings = Settings { method, ..self.settings.clone() };
-        let Recorded { plan, frame, budget, .. } = self.recorded;
-        let recorded = record(&self.shape, &settings, plan, frame, budget)?;
+        let Recorded { asked, frame, budget, .. } = self.recorded;
+        let recorded = record(&self.shape, &settings, asked, frame, budget)?;
         Ok((settings, recorded))
     }
 
@@ -466,14 +468,17 @@ impl Cloth {
     /// Records the program again if what it depends on has changed.
     fn record(&mut self, plan: Plan, budget: Option<u64>) -> Result<()> {
         let varies = self.settings.method.solver().varies() && self.recorded.frame != self.frame;
-        let Plan { most, implicit, .. } = self.recorded.plan;
-        if most == plan.most && implicit == plan.implicit && self.recorded.budget == budget && !varies {
-            self.recorded.plan = plan;
+        let key = |plan: &Plan| (plan.least, plan.most, plan.implicit, plan.bounded);
+        let implicit = self.recorded.asked.implicit;
+        let bounded = self.recorded.asked.bounded;
+        let same = key(&self.recorded.asked) == key(&plan);
+        if same && self.recorded.budget == budget && !varies {
+            self.recorded.plan = Plan { most: self.recorded.plan.most, ..plan };
             return Ok(());
         }
         let recorded = record(&self.shape, &self.settings, plan, self.frame, budget)?;
         match &mut self.engine {
-            Engine::Cpu(runner) if implicit != plan.implicit => {
+            Engine::Cpu(runner) if implicit != plan.implicit || bounded != plan.bounded => {
                 *runner = cpu::Runner::new(&recorded.program, &self.fields)?;
             }
             Engine::Cpu(_) => {}
@@ -522,22 +527,31 @@ fn inputs<'a>(frame: &'a Frame, commands: &'a [u32]) -> Vec<(&'static str, &'a [
 fn every_kernel(shape: &Shape, settings: &Settings, recorded: &Recorded) -> Result<Program> {
     let mut items = Vec::new();
     for implicit in [false, true] {
-        let plan = Plan { implicit, most: 2, ..recorded.plan };
+        let plan = Plan { implicit, most: 2, bounded: true, ..recorded.plan };
         items.extend(record(shape, settings, plan, recorded.frame, None)?.program.items);
     }
     Ok(Program { items })
 }
 
-fn record(shape: &Shape, settings: &Settings, plan: Plan, frame: u64, budget: Option<u64>) -> Result<Recorded> {
+fn record(shape: &Shape, settings: &Settings, asked: Plan, frame: u64, budget: Option<u64>) -> Result<Recorded> {
     let topology = &shape.topology;
-    let mut recorder = Recorder::new(&shape.sizes, &topology.coloring.ranges, frame).with_yarns(&topology.yarns);
-    stage::record_frame(&mut recorder, &plan, settings);
-    let mut program = recorder.finish()?;
+    let recording = |plan: &Plan| {
+        let mut recorder = Recorder::new(&shape.sizes, &topology.coloring.ranges, frame).with_yarns(&topology.yarns);
+        stage::record_frame(&mut recorder, plan, settings);
+        recorder.finish()
+    };
+    let mut plan = asked;
+    let mut program = recording(&plan)?;
     if let Some(budget) = budget {
+        // Iterations are worth more than substeps beyond those that are needed at least.
+        if program.dispatch_count() > budget && plan.most > plan.least {
+            plan.most = plan.least;
+            program = recording(&plan)?;
+        }
         let needed = program.fit(budget);
         if needed > budget {
             return Err(Error::Budget { budget, needed });
         }
     }
-    Ok(Recorded { plan, frame, budget, program })
+    Ok(Recorded { asked, plan, frame, budget, program })
 }

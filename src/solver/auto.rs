@@ -2,9 +2,10 @@
 //!
 //! Where the mesh is woven (at most four families of yarns, of at least four edges on average), it sweeps yarns
 //! ([`crate::solver::yarn_sweep`]), with taut chords where the metered load is large. Sweeps converge by σ² each, σ the cosine
-//! between the force spaces of warp and weft; in cloth that is strongly sheared or folded σ is near 1 and sweeps crawl. So
-//! after a bounded number of sweeps that did not reach the limit, the last substep of a frame goes on with fast projection,
-//! whose line-preconditioned conjugate gradients ([`crate::solver::fast_projection`]) do not mind. Elsewhere (triangles, short
+//! between the force spaces of warp and weft; in fine cloth (yarns of more than 256 edges) that is strongly sheared or folded σ
+//! is near 1 and sweeps crawl. So there, after a bounded number of sweeps that did not reach the limit, the last substep of
+//! a frame goes on with fast projection, whose line-preconditioned conjugate gradients ([`crate::solver::fast_projection`])
+//! do not mind. Elsewhere (triangles, short
 //! pieces of yarn) it is fast projection from the start.
 //!
 //! The choice depends on the mesh, on the settings and on strain and load that the device measured, never on timing: the
@@ -28,7 +29,7 @@ impl Default for Auto {
     fn default() -> Self {
         Self {
             sweep: YarnSweep { sweeps: 201, ..Default::default() },
-            projection: FastProjection { iterations: 20, ..Default::default() },
+            projection: FastProjection { iterations: 20, inner_iterations: Some(40), ..Default::default() },
         }
     }
 }
@@ -37,6 +38,8 @@ impl Default for Auto {
 const FAMILIES: usize = 4;
 /// Least mean number of edges of its yarns.
 const LENGTH: usize = 4;
+/// Edges of a yarn from which sweeps may crawl.
+const LONG: u32 = 256;
 
 impl Solver for Auto {
     fn name(&self) -> &'static str {
@@ -52,16 +55,13 @@ impl Solver for Auto {
         let sizes = recorder.sizes();
         let woven = recorder.families().len() <= FAMILIES && sizes.edges >= LENGTH * sizes.yarns;
         if !woven {
-            FastProjection { iterations: 60, ..self.projection.clone() }.record(recorder);
+            FastProjection { iterations: 60, inner_iterations: None, ..self.projection.clone() }.record(recorder);
             return;
         }
-        recorder.repeat_always(1, |recorder| {
-            self.sweep.record(recorder);
-            if recorder.last_substep() {
-                control::decide_strain(recorder, 0, 0);
-                self.projection.record(recorder);
-            }
-        });
+        self.sweep.record(recorder);
+        if recorder.last_substep() && recorder.longest_yarn() > LONG {
+            control::repeat_strained(recorder, 0, 1, |recorder| self.projection.record(recorder));
+        }
     }
 
     fn middle_strain(&self) -> f32 {

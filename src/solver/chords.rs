@@ -24,17 +24,15 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::params::YarnSpan;
-use crate::program::{Kernel, Recorder, Shape};
+use crate::params::{Clock, Frame, YarnSpan};
+use crate::program::{Kernel, Recorder};
 use crate::solver::lines::{Cloth, kernel, lanes, yarns_of};
 use crate::stage::control;
 
 /// Projects the chords of one yarn, all levels.
 pub static PROJECT_CHORDS: Kernel = kernel("project_chords", project_chords_body);
-/// Ends the chords' part of a substep before it begins where the load is small.
-pub static DECIDE_CHORDS: Kernel = Kernel::new("decide_chords", control::WGSL, decide_chords_body)
-    .shape(Shape::Group)
-    .aliases(&[("decisions", "guards"), ("times", "clock")]);
+/// Starts the chords' part of a substep where the load is large.
+pub static OPEN_CHORDS: Kernel = control::kernel("open_chords", open_chords_body);
 
 /// Fewest chords of a yarn.
 const COARSEST: usize = 4;
@@ -45,8 +43,10 @@ pub fn record(recorder: &mut Recorder<'_>) {
     if levels == 0 {
         return;
     }
-    recorder.repeat_always(1, |recorder| {
-        recorder.dispatch_range(&DECIDE_CHORDS, 0..1, [0; 4]);
+    let open = |recorder: &mut Recorder<'_>, own: u32| {
+        recorder.dispatch_range(&OPEN_CHORDS, 0..1, [own, recorder.guard(), 0, 0]);
+    };
+    recorder.repeat_opened(1, open, |recorder| {
         let lanes = lanes(recorder);
         for family in recorder.families().iter().rev() {
             recorder.dispatch_range(&PROJECT_CHORDS, family.start * lanes..family.end * lanes, [lanes, levels, 0, 0]);
@@ -54,15 +54,14 @@ pub fn record(recorder: &mut Recorder<'_>) {
     });
 }
 
-fn decide_chords_body(run: &mut Run<'_>) -> Result<()> {
-    let guard = run.guard();
-    let frame = run.one::<crate::params::Frame>("frame")?;
-    let times = run.read::<crate::params::Clock>("times")?;
+fn open_chords_body(run: &mut Run<'_>) -> Result<()> {
+    let [own, parent, ..] = run.arguments();
+    let frame = run.one::<Frame>("frame")?;
+    let times = run.read::<Clock>("times")?;
     let mut decisions = run.write::<u32>("decisions")?;
     let load = times[0].load.max(frame.expected_load);
-    if load * times[0].h * times[0].h <= frame.live.z {
-        decisions[guard] = 0;
-    }
+    let loaded = load * times[0].h * times[0].h > frame.live.z;
+    decisions[own as usize] = if loaded { decisions[parent as usize] } else { 0 };
     Ok(())
 }
 

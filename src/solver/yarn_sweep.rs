@@ -63,7 +63,7 @@
 use crate::error::Result;
 use crate::program::Recorder;
 use crate::solver::{Solver, chords, lines, within};
-use crate::stage::strain;
+use crate::stage::{control, strain};
 
 /// Parameters of the sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +105,9 @@ impl Solver for YarnSweep {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        chords::record(recorder);
+        if recorder.overloaded() {
+            chords::record(recorder);
+        }
         let families = recorder.families().len();
         let sweep = |recorder: &mut Recorder<'_>, backwards: bool| {
             for number in 0..families {
@@ -113,16 +115,16 @@ impl Solver for YarnSweep {
             }
         };
         let sweeps = if recorder.last_substep() { self.sweeps } else { self.middle_sweeps };
-        recorder.repeat_always(1, |recorder| {
-            // The last family first: where rows are the first, the columns that hang from them come before.
+        // The last family first: where rows are the first, the columns that hang from them come before.
+        sweep(recorder, true);
+        strain::measure(recorder);
+        // Measuring costs half as much as a sweep: from here on every second time.
+        control::repeat_strained(recorder, 1, (sweeps - 1).div_ceil(2).max(1), |recorder| {
+            strain::keep(recorder);
+            sweep(recorder, false);
             sweep(recorder, true);
-            strain::record(recorder, 1, 0);
-            // Measuring costs about as much as a sweep: from here on every second time.
-            recorder.repeat((sweeps - 1).div_ceil(2), |recorder| {
-                sweep(recorder, false);
-                sweep(recorder, true);
-                strain::record(recorder, 2, 0);
-            });
+            strain::measure(recorder);
+            control::judge_strain(recorder, 2, 0);
         });
     }
 

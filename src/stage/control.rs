@@ -5,13 +5,18 @@
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::params::{Clock, Frame, Meters, sums};
+use crate::params::{Clock, Frame, GROUP, Meters, sums};
 use crate::program::{Kernel, Recorder, Shape};
 
-pub(crate) const WGSL: &str = include_str!("../../shaders/control.wgsl");
+const WGSL: &str = include_str!("../../shaders/control.wgsl");
 
-const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
-    Kernel::new(name, WGSL, body).shape(Shape::Group).aliases(&[("decisions", "guards"), ("times", "clock")])
+pub(crate) const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
+    Kernel::new(name, WGSL, body).shape(Shape::Group).aliases(&[
+        ("decisions", "guards"),
+        ("times", "clock"),
+        ("partials", "strain_partials"),
+        ("totals", "sums"),
+    ])
 }
 
 /// Starts a frame: meters at zero, the outermost guard on.
@@ -20,8 +25,8 @@ pub static BEGIN_FRAME: Kernel = kernel("begin_frame", begin_frame_body);
 pub static OPEN_LOOP: Kernel = kernel("open_loop", open_loop_body);
 /// Starts a substep, or ends the frame after the last one or after a fault.
 pub static BEGIN_SUBSTEP: Kernel = kernel("begin_substep", begin_substep_body);
-/// Notes the strain after an iteration and ends the loop where it is within the limit.
-pub static DECIDE_STRAIN: Kernel = kernel("decide_strain", decide_strain_body);
+/// Notes the measured strain after an iteration and ends the loop where it is within the limit.
+pub static JUDGE_STRAIN: Kernel = kernel("judge_strain", judge_strain_body);
 /// Adds a finished substep to the frame's account.
 pub static END_SUBSTEP: Kernel = kernel("end_substep", end_substep_body);
 /// Notes that the best state was taken.
@@ -39,10 +44,26 @@ pub fn begin_substep(recorder: &mut Recorder<'_>, left: u32) {
     recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [left, 0, 0, 0]);
 }
 
-/// Records the decision of a projection loop after `iterations` more iterations; `inner` is the guard word of a loop
-/// inside that should have ended before its bound, or 0.
-pub fn decide_strain(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
-    recorder.dispatch_range(&DECIDE_STRAIN, 0..1, [iterations, inner, 0, 0]);
+/// Records the decision of a projection loop by the last measured strain, after `iterations` more iterations; `inner` is the
+/// guard word of a loop inside that should have ended before its bound, or 0.
+pub fn judge_strain(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
+    judge(recorder, [iterations, inner, 0, 0]);
+}
+
+/// Records a loop of at most `at_most` iterations that runs where the last measured strain is not within the limit, after
+/// `iterations` more iterations.
+pub fn repeat_strained(
+    recorder: &mut Recorder<'_>,
+    iterations: u32,
+    at_most: u32,
+    body: impl FnOnce(&mut Recorder<'_>),
+) {
+    recorder.repeat_opened(at_most, |recorder, own| judge(recorder, [iterations, 0, own, 0]), body);
+}
+
+fn judge(recorder: &mut Recorder<'_>, arguments: [u32; 4]) {
+    let leaves = recorder.sizes().edges.div_ceil(GROUP) as u32;
+    recorder.dispatch_range(&JUDGE_STRAIN, 0..leaves, arguments);
 }
 
 /// Records the end of a substep.
@@ -109,29 +130,33 @@ fn begin_substep_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-fn decide_strain_body(run: &mut Run<'_>) -> Result<()> {
+fn judge_strain_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
-    let [iterations, inner, ..] = run.arguments();
+    let [iterations, inner, opened, _] = run.arguments();
+    let judged = if opened == 0 { guard } else { opened as usize };
     let frame = run.one::<Frame>("frame")?;
-    let scalars = run.read::<[f32; 4]>("sums")?;
-    let strain = scalars[sums::STRAIN as usize][0];
-    let unsolved = scalars[sums::RESIDUAL as usize][1] > scalars[sums::PREVIOUS as usize][2];
-    let mut decisions = run.write::<u32>("decisions")?;
+    let partials = run.read::<[f32; 2]>("partials")?;
     let times = run.read::<Clock>("times")?;
+    let mut decisions = run.write::<u32>("decisions")?;
+    let mut totals = run.write::<[f32; 4]>("totals")?;
     let mut meters = run.write::<Meters>("meters")?;
+    let strain = partials[run.range()].iter().fold(0.0f32, |most, partial| most.max(partial[0]));
+    decisions[judged] = decisions[guard];
     if decisions[guard] == 0 {
         return Ok(());
     }
+    totals[sums::STRAIN as usize] = [strain, 0.0, 0.0, 0.0];
     meters[0].strain = strain;
     if times[0].substep == times[0].substeps {
         meters[0].best = meters[0].best.min(strain);
     }
     meters[0].iterations += iterations;
+    let unsolved = totals[sums::RESIDUAL as usize][1] > totals[sums::PREVIOUS as usize][2];
     if inner != 0 && decisions[inner as usize] != 0 && unsolved {
         meters[0].exhausted += 1;
     }
     if strain <= accepted(frame, &times[0]) {
-        decisions[guard] = 0;
+        decisions[judged] = 0;
     }
     Ok(())
 }

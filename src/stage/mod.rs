@@ -35,6 +35,7 @@ pub trait Stage: std::fmt::Debug + Send + Sync {
 
 /// Records a frame. Its last substep, which must hold the limit, is recorded apart.
 pub fn record_frame(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings) {
+    recorder.set_overloaded(plan.bounded);
     control::begin_frame(recorder);
     integrate::relocate(recorder);
     load::begin(recorder);

@@ -9,7 +9,7 @@ use crate::fields::Domain;
 use crate::params::{Frame, GROUP, Link, Meters, Vertex, sums};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::solver::lanes::{LANES, Vec3s, Wide};
-use crate::stage::{control, reduce};
+use crate::stage::control;
 
 const WGSL: &str = include_str!("../../shaders/strain.wgsl");
 
@@ -26,9 +26,18 @@ pub static REVERT_TO_BEST: Kernel = Kernel::new("revert_to_best", WGSL, revert_t
 /// Records measuring, and ending the loop where the strain is within the limit, after `iterations` more iterations;
 /// `inner` is the guard word of a linear solve inside, or 0.
 pub fn record(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
+    measure(recorder);
+    control::judge_strain(recorder, iterations, inner);
+    keep(recorder);
+}
+
+/// Records measuring alone.
+pub fn measure(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&MEASURE_STRAIN, Domain::Edges);
-    reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges, sums::STRAIN);
-    control::decide_strain(recorder, iterations, inner);
+}
+
+/// Records keeping the state that was judged last, if it is the best of the last substep so far.
+pub fn keep(recorder: &mut Recorder<'_>) {
     if recorder.last_substep() {
         recorder.dispatch(&KEEP_BEST, Domain::Vertices);
     }

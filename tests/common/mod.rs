@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
 use taut::{
-    Cloth, Elasticity, FastProjection, FrameInput, Gpu, Method, Preconditioner, Scene, Settings, Stepping, YarnSweep,
-    wgpu,
+    Cloth, Elasticity, FastProjection, FrameInput, Gpu, Method, Preconditioner, Scene, Settings, Stepping, Substeps,
+    YarnSweep, wgpu,
 };
 
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
@@ -116,6 +116,7 @@ pub(crate) fn everything_else() -> Settings {
         method: Method::YarnSweep(YarnSweep { chords_from: 0.0, ..Default::default() }),
         elasticity: Elasticity::Implicit,
         stepping: Stepping::Bdf2,
+        substeps: Substeps::UpTo(6),
         ..Default::default()
     }
 }
