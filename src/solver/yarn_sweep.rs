@@ -116,10 +116,17 @@ impl Solver for YarnSweep {
         };
         let sweeps = if recorder.last_substep() { self.sweeps } else { self.middle_sweeps };
         // The last family first: where rows are the first, the columns that hang from them come before.
+        if sweeps == 1 {
+            recorder.repeat_always(1, |recorder| {
+                sweep(recorder, true);
+                strain::record(recorder, 1, 0);
+            });
+            return;
+        }
         sweep(recorder, true);
         strain::measure(recorder);
         // Measuring costs half as much as a sweep: from here on every second time.
-        control::repeat_strained(recorder, 1, (sweeps - 1).div_ceil(2).max(1), |recorder| {
+        control::repeat_strained(recorder, 1, (sweeps - 1).div_ceil(2), |recorder| {
             strain::keep(recorder);
             sweep(recorder, false);
             sweep(recorder, true);
