@@ -1,5 +1,5 @@
 // One-thread kernels that open and close loops, frames and substeps. They alone write guards,
-// and they decide by comparing stored values, so that CPU and GPU decide alike.
+// and they decide by comparing stored values, or products of them, so that CPU and GPU decide alike.
 
 @group(0) @binding(0) var<storage, read_write> decisions: array<u32>; // guards
 @group(0) @binding(1) var<storage, read_write> times: array<Clock>;   // clock
@@ -144,10 +144,14 @@ fn end_substep() {
 // that comes and goes.
 @compute @workgroup_size(1)
 fn note_load() {
+    // Nothing is learned from a frame that was taken back.
     if (decisions[range.guard] == 0u) {
         return;
     }
-    let load = sums[LOAD].x;
+    if (faults[0] != 0u) {
+        return;
+    }
+    let load = min(sums[LOAD].x, 1e12);
     meters[0].load = load * times[0].h * times[0].h;
     times[0].load = max(1.5 * load, 0.75 * times[0].load);
 }

@@ -40,8 +40,7 @@ fn commanded(v: u32) -> bool {
     return frame.commanded != 0u && commands[v].w != 0.0;
 }
 
-// BDF2: the velocity that a step starts from, v + r²/(1+2r) (v − v_previous). An impulse of this frame belongs to the past,
-// too: it is no acceleration that goes on.
+// BDF2: the velocity that a step starts from, v + r²/(1+2r) (v − v_previous).
 @compute @workgroup_size(GROUP)
 fn recall(invocation: Invocation) {
     let v = element(invocation);
@@ -50,11 +49,7 @@ fn recall(invocation: Invocation) {
     }
     let now = velocities[v];
     velocities[v] += clock.recall * (now - previous_velocities[v]);
-    var kick = vec3<f32>();
-    if (clock.substep == 1u && commanded(v)) {
-        kick = apply_inverse_mass(vertices[v].inverse_mass, commands[v].xyz);
-    }
-    previous_velocities[v] = now + vec4<f32>(kick, 0.0);
+    previous_velocities[v] = now;
 }
 
 @compute @workgroup_size(GROUP)
@@ -125,10 +120,17 @@ fn commit(invocation: Invocation) {
     }
     let vertex = vertices[v];
     let moved = displacements[v].xyz;
-    velocities[v] = vec4<f32>((moved - remainders[v].xyz) / clock.span, 0.0);
     if (vertex.inverse_mass > 0.0) {
+        velocities[v] = vec4<f32>((moved - remainders[v].xyz) / clock.span, 0.0);
         vertices[v].position = vertex.position + moved;
-    } else if (commanded(v)) {
+        if (frame.second_order != 0u && clock.substep == 1u && commanded(v)) {
+            // An impulse belongs to the past, too: it is no acceleration that goes on.
+            previous_velocities[v] += vec4<f32>(apply_inverse_mass(vertex.inverse_mass, commands[v].xyz), 0.0);
+        }
+        return;
+    }
+    velocities[v] = vec4<f32>(moved / clock.h, 0.0);
+    if (commanded(v)) {
         // A driven pin ends the frame exactly at its target; a resting pin is not written at all.
         vertices[v].position = select(vertex.position + moved, commands[v].xyz, clock.substep == clock.substeps);
     }

@@ -87,8 +87,11 @@ fn find_slack(line: ptr<function, Line>) {
         var share = vec2<f32>();
         for (var k = (*line).first; k < (*line).end; k++) {
             let edge = edges[yarn.first + k];
-            let extent = length(edge_vector(edge));
-            share += vec2<f32>(extent - banded_length(extent, edge.rest), edge.rest);
+            // Between two pins of a patch: nothing to move, and nothing to spread.
+            if (vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass > 0.0) {
+                let extent = length(edge_vector(edge));
+                share += vec2<f32>(extent - banded_length(extent, edge.rest), edge.rest);
+            }
         }
         shares[(*line).base + (*line).lane] = share;
     }
@@ -99,7 +102,9 @@ fn find_slack(line: ptr<function, Line>) {
             sum += shares[(*line).base + run];
         }
         let most = frame.live.y * frame.strain_limit;
-        (*line).slack = clamp(sum.x / sum.y, -most, most);
+        if (sum.y > 0.0) {
+            (*line).slack = clamp(sum.x / sum.y, -most, most);
+        }
     }
 }
 
@@ -133,9 +138,10 @@ fn linearized_row(line: Line, k: u32) -> Row {
     return Row(direction.xyz, diagonal, residuals[e], vertices[edges[e].tail].inverse_mass);
 }
 
-// Place of a chord's start along the yarn: spread evenly, ends included.
+// Place of a chord's start along the yarn: i count/rows, rounded, without large products.
 fn node(line: Line, i: u32) -> u32 {
-    return (i * line.yarn.count + line.rows / 2u) / line.rows;
+    let count = line.yarn.count;
+    return i * (count / line.rows) + (i * (count % line.rows) + line.rows / 2u) / line.rows;
 }
 
 // Longest that chord i may be: the rest length of the yarn along it.

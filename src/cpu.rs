@@ -363,14 +363,16 @@ impl Runner {
     }
 }
 
-/// Identity of a use: the kernel and the list of renames, both static.
-pub(crate) type Key = (usize, usize, usize);
+/// Identity of a use: the kernel, the list of renames and that of the context, all static.
+pub(crate) type Key = (usize, (usize, usize), (usize, usize));
 
 /// Identity of the use that a dispatch makes of its kernel.
 pub(crate) fn key(dispatch: &Dispatch) -> Key {
     let kernel: *const crate::program::Kernel = dispatch.kernel;
-    let renames = if dispatch.renames.is_empty() { 0 } else { dispatch.renames.as_ptr() as usize };
-    (kernel as usize, renames, dispatch.renames.len())
+    let list = |renames: &'static [(&'static str, &'static str)]| {
+        (if renames.is_empty() { 0 } else { renames.as_ptr() as usize }, renames.len())
+    };
+    (kernel as usize, list(dispatch.renames), list(dispatch.context))
 }
 
 /// Calls the body, split over threads where every invocation owns what it writes. The parts are whole workgroups, so
@@ -424,7 +426,7 @@ fn launch_lines(dispatch: &Dispatch, mut run: Run<'_>, parts: usize) -> Result<(
     }
     run.slots.iter_mut().for_each(Slot::share);
     // Whole bundles of yarns, several parts per thread: yarns may differ in length.
-    let length = (range.len() / lanes).div_ceil(4 * parts).next_multiple_of(8) * lanes; // bundles have four or eight
+    let length = (range.len() / lanes).div_ceil(4 * parts).max(1).next_multiple_of(8) * lanes; // bundles have four or eight
     let mut runs = Vec::new();
     for first in range.clone().step_by(length) {
         let slots = run.slots.iter().map(Slot::again).collect();

@@ -201,6 +201,17 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<f32>("searches", Domain::Edges, "p: search direction [kg·m]").floor(|f| rest(f) * mass(f)),
     Spec::of::<f32>("products", Domain::Edges, "q = A p [m]").floor(|f| 8.0 * f.largest("searches") / lightest(f)),
     Spec::of::<f32>("preconditioned", Domain::Edges, "z = P r [kg·m]").floor(|f| rest(f) * mass(f)),
+    // Its warm start.
+    Spec::of::<f32>("multipliers", Domain::Edges, "μ: multipliers of the substep, or of the one before [kg·m]")
+        .persistent()
+        .floor(|f| rest(f) * mass(f)),
+    Spec::of::<[f32; 4]>(
+        "predictions",
+        Domain::Vertices,
+        "xyz: displacements before the projection [m], w: shortest edge [m]",
+    )
+    .floor(span),
+    Spec::of::<Vertex>("warm_vertices", Domain::Vertices, "positions [m] and inverses of mass with tension [1/kg]"),
     // Implicit elasticity: the same on vertices.
     Spec::of::<[f32; 4]>("spring_directions", Domain::Springs, "xyz: unit direction, w: max(1 − l/|d|, 0)")
         .floor(|_| 1.0),

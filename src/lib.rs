@@ -31,10 +31,12 @@
 //! |---|---|---|
 //! | 1 | forces on x | [`stage::springs`], and stages of your own |
 //! | 2 | v* = v + h W f, u = h v* | [`stage::integrate`], `predict` |
+//! | 2a | implicit springs, where they are stiff | [`stage::elastic`] |
 //! | 3 | u until every edge is within the limit | [`solver`], measured by [`stage::strain`] |
 //! | 4 | is everything finite? then x += u, v = u/h | [`stage::integrate`], `inspect` and `commit` |
 //!
-//! and once per frame the normals for drawing ([`stage::normals`]). How many substeps a frame gets says [`substeps`].
+//! and once per frame the load meter ([`stage::load`]) and the normals for drawing ([`stage::normals`]). How many substeps a
+//! frame gets says [`substeps`], why yarns are what one solves for says [`solver::yarn_sweep`].
 //!
 //! # In a renderer
 //!

@@ -101,9 +101,9 @@ impl Vertex {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
 pub struct Link {
-    /// Smaller vertex index.
+    /// Vertex where it starts; in a [`crate::Mesh`] the smaller index.
     pub tail: u32,
-    /// Larger vertex index.
+    /// Vertex where it ends.
     pub head: u32,
     /// Rest length \[m\].
     pub rest: f32,
@@ -170,7 +170,7 @@ pub struct Frame {
     pub(crate) least_substeps: u32,
     /// See `least_substeps`; the recording has this many.
     pub(crate) most_substeps: u32,
-    /// 1 if `commands` holds anything for this frame.
+    /// 1 if `commands` holds anything for this frame, 2 if impulses are among it.
     pub(crate) commanded: u32,
     /// 1 to remember the substep before (BDF2).
     pub(crate) second_order: u32,

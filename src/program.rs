@@ -95,6 +95,8 @@ pub struct Dispatch {
     pub kernel: &'static Kernel,
     /// Field names of this use, each standing for another field; on top of the kernel's aliases.
     pub renames: &'static [(&'static str, &'static str)],
+    /// Field names of the part of the program that this use belongs to, on top of `renames`.
+    pub context: &'static [(&'static str, &'static str)],
     /// Elements.
     pub range: ops::Range<u32>,
     /// Guard word of the loop it belongs to.
@@ -109,7 +111,7 @@ impl Dispatch {
         let find = |pairs: &'static [(&'static str, &'static str)], name: &'a str| {
             pairs.iter().find(|(from, _)| *from == name).map_or(name, |(_, to)| *to)
         };
-        find(self.kernel.aliases, find(self.renames, name))
+        find(self.context, find(self.kernel.aliases, find(self.renames, name)))
     }
 }
 
@@ -120,6 +122,8 @@ pub struct Repeat {
     pub at_most: u32,
     /// Whether a budget of dispatches may lower `at_most`; substeps are not negotiable.
     pub negotiable: bool,
+    /// Whether the body may end it before its bound, so that a host who submits in pieces should look.
+    pub ends_early: bool,
     /// Guard word that the body clears when it is done.
     pub guard: u32,
     /// What one iteration does.
@@ -282,6 +286,7 @@ pub struct Recorder<'a> {
     frame: u64,
     last_substep: bool,
     overloaded: bool,
+    context: &'static [(&'static str, &'static str)],
     items: Vec<Item>,
     guard: u32,
     guard_count: u32,
@@ -299,6 +304,7 @@ impl<'a> Recorder<'a> {
             frame,
             last_substep: true,
             overloaded: true,
+            context: &[],
             items: Vec::new(),
             guard: 0,
             guard_count: 1,
@@ -378,7 +384,14 @@ impl<'a> Recorder<'a> {
             return;
         }
         let guard = self.guard;
-        self.items.push(Item::Dispatch(Dispatch { kernel, renames: &[], range, guard, arguments }));
+        self.items.push(Item::Dispatch(Dispatch {
+            kernel,
+            renames: &[],
+            context: self.context,
+            range,
+            guard,
+            arguments,
+        }));
     }
 
     /// Launches a kernel on a range, with arguments and with some of its fields standing for others.
@@ -406,15 +419,32 @@ impl<'a> Recorder<'a> {
         self.dispatch_with(kernel, 0..self.sizes.of(domain) as u32, [0; 4], renames);
     }
 
+    /// Records a part in which fields stand for others, whatever kernels it uses.
+    pub fn renaming<R>(
+        &mut self,
+        context: &'static [(&'static str, &'static str)],
+        part: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let outer = std::mem::replace(&mut self.context, context);
+        let result = part(self);
+        self.context = outer;
+        result
+    }
+
     /// Records a loop whose bound may be lowered to fit a budget of dispatches; returns its guard word, which stays on if the
     /// loop ends at its bound.
     pub fn repeat(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) -> u32 {
-        self.repeat_with(at_most, true, Self::open_loop, body)
+        self.repeat_with(at_most, [true; 2], Self::open_loop, body)
     }
 
     /// Records a loop whose bound is part of the result (substeps).
     pub fn repeat_always(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) {
-        self.repeat_with(at_most, false, Self::open_loop, body);
+        self.repeat_with(at_most, [false; 2], Self::open_loop, body);
+    }
+
+    /// As [`Recorder::repeat_always`], for a count that the device may find to be smaller.
+    pub fn repeat_until(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) {
+        self.repeat_with(at_most, [false, true], Self::open_loop, body);
     }
 
     /// Records a loop that the caller's own dispatch opens: `open` gets the loop's guard word and must record a kernel that
@@ -425,13 +455,13 @@ impl<'a> Recorder<'a> {
         open: impl FnOnce(&mut Self, u32),
         body: impl FnOnce(&mut Self),
     ) -> u32 {
-        self.repeat_with(at_most, at_most > 1, open, body)
+        self.repeat_with(at_most, [at_most > 1; 2], open, body)
     }
 
     fn repeat_with(
         &mut self,
         at_most: u32,
-        negotiable: bool,
+        [negotiable, ends_early]: [bool; 2],
         open: impl FnOnce(&mut Self, u32),
         body: impl FnOnce(&mut Self),
     ) -> u32 {
@@ -446,7 +476,7 @@ impl<'a> Recorder<'a> {
         body(self);
         self.guard = parent;
         let body = std::mem::replace(&mut self.items, outer);
-        self.items.push(Item::Repeat(Repeat { at_most, negotiable, guard, body }));
+        self.items.push(Item::Repeat(Repeat { at_most, negotiable, ends_early, guard, body }));
         guard
     }
 

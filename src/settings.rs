@@ -11,7 +11,7 @@ use crate::stage::integrate::Stepping;
 use crate::substeps::{Plan, StepBounds, Substeps};
 
 /// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and tuned
-/// ([`crate::Cloth::tune`]); everything else may be slid from frame to frame ([`crate::Cloth::change`]).
+/// ([`crate::Cloth::tune`]); what [`crate::Live`] has may be slid from frame to frame ([`crate::Cloth::change`]).
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %).
@@ -94,6 +94,8 @@ impl Settings {
         let each = self.dispatches_per_submission;
         within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
         self.substeps.validate()?;
+        let load = self.method.solver().load();
+        within("load", load.into(), load > 0.0 && load.is_finite(), "finite and above 0")?;
         self.method.solver().validate()
     }
 

@@ -8,7 +8,7 @@
 //!    Where that would be more than four times the substeps of the other bounds, the springs are integrated implicitly
 //!    ([`crate::stage::elastic`]) and ask for nothing.
 //! 3. **Load.** The device meters the load s = h² T/(m̄ l) of every frame ([`crate::stage::load`]) and cuts the next frame
-//!    so that s stays below what the solver takes (4 for yarn sweeps, 2 for fast projection, 1 for the others), with a margin of 1.5 for loads that grow, and forgets a load by a quarter per frame. Before anything
+//!    so that s stays below what the solver takes (4 for yarn sweeps and the automatic choice, 2 for fast projection, 1 for the others), with a margin of 1.5 for loads that grow, and forgets a load by a quarter per frame. Before anything
 //!    was measured it expects the weight of all free vertices divided by the number of edges that leave pinned ones.
 //!
 //! The count lives on the device: nothing waits for a read-back. The recording has the cap, [`Plan::most`]; substeps beyond the

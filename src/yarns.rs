@@ -7,7 +7,8 @@
 //! **Tracing.** A yarn goes on from an edge, through a vertex, to the one edge there that shares no face with it. At a
 //! regular inner vertex of quads that is the opposite edge, on a border the next edge of the border, on a chain the next
 //! link. Where there is no such edge or more than one (corners, irregular vertices, the inside of a triangle mesh), the
-//! yarn ends. A yarn may close on itself (a sleeve); then it starts at its smallest vertex.
+//! yarn ends. A yarn may close on itself (a sleeve); then it starts at its smallest vertex. It never crosses itself: where it
+//! would, it ends.
 //!
 //! **Families.** Two yarns with a common vertex are in different families, so all yarns of a family can be moved at
 //! once. On a grid, a tube and whatever else is woven of warp and weft there are exactly two; irregular vertices, where
@@ -46,7 +47,7 @@ impl Yarns {
     /// Traces the yarns of a mesh.
     pub fn new(mesh: &Mesh) -> Self {
         let opposites = Opposites::new(mesh);
-        let paths = trace(mesh.edges(), &opposites);
+        let paths = trace(mesh.vertex_count(), mesh.edges(), &opposites);
         let family_of = assign(mesh.vertex_count(), &paths);
         let count = family_of.iter().max().map_or(0, |most| most + 1);
         let (mut edges, mut canonical, mut yarns, mut families) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -153,9 +154,11 @@ impl Path {
     }
 }
 
-fn trace(edges: &[Link], opposites: &Opposites) -> Vec<Path> {
+fn trace(vertex_count: usize, edges: &[Link], opposites: &Opposites) -> Vec<Path> {
     let mut taken = vec![false; edges.len()];
-    let mut paths = Vec::new();
+    // The path that last came through a vertex: none may cross itself.
+    let mut visited = vec![u32::MAX; vertex_count];
+    let mut paths: Vec<Path> = Vec::new();
     for seed in 0..edges.len() as u32 {
         if taken[seed as usize] {
             continue;
@@ -164,7 +167,7 @@ fn trace(edges: &[Link], opposites: &Opposites) -> Vec<Path> {
         let (mut edge, mut side) = (seed, 0);
         loop {
             let on = opposites.next[edge as usize][side];
-            if on == u32::MAX || on == seed {
+            if on == u32::MAX || on == seed || taken[on as usize] {
                 break;
             }
             let vertex = end(&edges[edge as usize], side);
@@ -173,17 +176,24 @@ fn trace(edges: &[Link], opposites: &Opposites) -> Vec<Path> {
         let closed = opposites.next[edge as usize][side] == seed && edge != seed;
         // Then forwards along it. A closed yarn starts at the seed, whose tail is its smallest vertex.
         let (mut edge, mut side) = if closed { (seed, 1) } else { (edge, 1 - side) };
-        let mut path = Path { edges: Vec::new(), vertices: vec![end(&edges[edge as usize], 1 - side)] };
+        let number = paths.len() as u32;
+        let start = end(&edges[edge as usize], 1 - side);
+        let mut path = Path { edges: Vec::new(), vertices: vec![start] };
         loop {
             taken[edge as usize] = true;
             let vertex = end(&edges[edge as usize], side);
             path.edges.push(edge);
             path.vertices.push(vertex);
+            visited[vertex as usize] = number;
             let on = opposites.next[edge as usize][side];
             if on == u32::MAX || taken[on as usize] {
                 break;
             }
             (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
+            let ahead = end(&edges[edge as usize], side);
+            if visited[ahead as usize] == number && ahead != start {
+                break;
+            }
         }
         paths.push(path);
     }

@@ -555,6 +555,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 inner_iterations: seed.map(|_| inner),
                 tolerance: a,
                 step_clamp: b,
+                warm_start: (kind == 3).then_some(1.0),
             }),
         };
         let substeps = if auto { Substeps::Auto } else { Substeps::Fixed(substeps) };

@@ -107,6 +107,25 @@ fn what_the_defaults_do_not_use_agrees() {
     }
 }
 
+#[test]
+fn a_warm_start_agrees() {
+    for gpu in gpus() {
+        for (name, size) in [("chain", 20), ("curtain", 12), ("hang", 12)] {
+            let substeps = Substeps::Fixed(6);
+            let settings = Settings { method: warm(), strain_limit: 1e-3, substeps, ..Default::default() };
+            let mut cloth = cpu(Scene::named(name, size).unwrap(), settings);
+            for _ in 0..10 {
+                cloth.step(&frame(FRAME)).unwrap();
+            }
+            let mut fields = cloth.fields().unwrap().clone();
+            let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 400)
+                .unwrap_or_else(|error| panic!("{} {name}: {error}", common::name(&gpu)));
+            assert!(agreement.kernels.contains(&"relax"), "{agreement:?}");
+            println!("{} {name}: worst {}", common::name(&gpu), agreement.worst);
+        }
+    }
+}
+
 /// A stage of a user's own whose WGSL is 0.1 % off its Rust body.
 static PLANTED: Kernel = Kernel::new(
     "planted",

@@ -368,6 +368,48 @@ fn all_preconditioners_find_the_same_multipliers() {
     }
 }
 
+#[test]
+fn a_warm_start_saves_iterations_and_keeps_the_motion() {
+    let run = |warm_start: Option<f32>| {
+        let solver = FastProjection { warm_start, tolerance: 0.1, ..Default::default() };
+        let settings = Settings {
+            method: Method::FastProjection(solver),
+            strain_limit: 1e-3,
+            substeps: Substeps::Fixed(16),
+            ..Default::default()
+        };
+        let mut cloth = cpu(scene::hang(32).expect("a known scene"), settings);
+        let (mut outer, mut inner, mut over) = (0, 0, 0);
+        for _ in 0..60 {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+            let report = cloth.snapshot().expect("no device").report;
+            (outer, inner) = (outer + report.iterations, inner + report.inner_iterations);
+            over += u32::from(report.converged != Some(true));
+        }
+        (outer, inner, over, center(&cloth.snapshot().expect("no device").positions)[1])
+    };
+    let (cold, warm) = (run(None), run(Some(1.0)));
+    println!("{cold:?} {warm:?}");
+    assert_eq!((cold.2, warm.2), (0, 0));
+    assert!(f64::from(warm.1) < 0.8 * f64::from(cold.1), "inner iterations: {warm:?} {cold:?}");
+    assert!((warm.3 - cold.3).abs() < 0.02, "the same motion: {warm:?} {cold:?}");
+}
+
+#[test]
+fn pins_bear_the_weight_with_a_warm_start() {
+    let scene = hanging(16);
+    let weight = G * scene.mesh.masses().iter().map(|m| f64::from(*m)).sum::<f64>();
+    let solver = FastProjection { warm_start: Some(1.0), ..Default::default() };
+    let settings =
+        Settings { method: Method::FastProjection(solver), substeps: Substeps::Fixed(8), ..Default::default() };
+    let mut cloth = cpu(scene, settings);
+    for _ in 0..60 {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+    }
+    let borne: f64 = cloth.pin_forces().expect("no device").iter().map(|force| f64::from(force[1])).sum();
+    assert!((borne / -weight - 1.0).abs() < 0.01, "{borne} {weight}");
+}
+
 // --- The scenes ---
 
 /// Frames over the limit, lowest center of mass and when.

@@ -30,6 +30,12 @@ fn check(mesh: &Mesh) -> (usize, usize, usize, u32) {
         let edges = &yarns.edges[yarn.edges.start as usize..yarn.edges.end as usize];
         assert!(edges.windows(2).all(|pair| pair[0].head == pair[1].tail));
         assert_eq!(yarn.closed, edges.len() > 1 && edges[0].tail == edges[edges.len() - 1].head);
+        // None crosses itself.
+        let mut heads: Vec<u32> = edges.iter().map(|edge| edge.head).collect();
+        heads.sort_unstable();
+        heads.dedup();
+        assert_eq!(heads.len(), edges.len());
+        assert!(yarn.closed || edges.iter().all(|edge| edge.head != edges[0].tail));
     }
     assert_eq!(next as usize, mesh.edge_count());
     // Yarns of one family share no vertex.
@@ -85,6 +91,34 @@ fn a_grid_has_warp_and_weft() -> Result<()> {
     // In any numbering: 35 vertices, multiplied by 12 modulo 35.
     assert_eq!(check(&woven(7, 5, false, |v| v * 12 % 35)?), (2, 12, 0, 6));
     assert_eq!(check(&woven(2, 2, false, |v| v)?), (2, 4, 0, 1));
+    Ok(())
+}
+
+#[test]
+fn a_yarn_that_would_cross_itself_ends() -> Result<()> {
+    // A cone: the side x = 0 of a sheet is sewn to its side y = 0, so row j goes on as column j and meets itself at (j, j).
+    let n = 7u32;
+    let id = |x: u32, y: u32| if x == 0 { y * n } else { x * n + y };
+    let mut used = vec![u32::MAX; (n * n) as usize];
+    let (mut positions, mut faces) = (Vec::new(), Vec::new());
+    for x in 0..n - 1 {
+        for y in 0..n - 1 {
+            if x == 0 && y == 0 {
+                continue;
+            }
+            let corners = [(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)].map(|(x, y)| {
+                let number = &mut used[id(x, y) as usize];
+                if *number == u32::MAX {
+                    *number = positions.len() as u32;
+                    positions.push([x as f32, y as f32, 0.1 * (x * y) as f32]);
+                }
+                *number
+            });
+            faces.push(Face::Quad(corners));
+        }
+    }
+    let (families, yarns, ..) = check(&mesh(positions, faces)?);
+    assert!(families >= 2 && yarns > n as usize);
     Ok(())
 }
 

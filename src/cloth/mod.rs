@@ -120,7 +120,7 @@ impl Cloth {
     /// ```
     pub fn on_cpu(scene: Scene, settings: Settings) -> Result<Self> {
         let (shape, fields, recorded) = set_up(scene, &settings)?;
-        let runner = cpu::Runner::new(&recorded.program, &fields)?;
+        let runner = cpu::Runner::new(&every_kernel(&shape, &settings, &recorded)?, &fields)?;
         Ok(Self::assembled(shape, settings, fields, Engine::Cpu(runner), recorded))
     }
 
@@ -254,7 +254,9 @@ impl Cloth {
     pub async fn set_method(&mut self, method: Method) -> Result<()> {
         let (settings, recorded) = self.recorded_with(method)?;
         match &mut self.engine {
-            Engine::Cpu(runner) => *runner = cpu::Runner::new(&recorded.program, &self.fields)?,
+            Engine::Cpu(runner) => {
+                *runner = cpu::Runner::new(&every_kernel(&self.shape, &settings, &recorded)?, &self.fields)?;
+            }
             Engine::Gpu(runner) => {
                 runner.prepare(&every_kernel(&self.shape, &settings, &recorded)?, &self.fields).await?;
                 runner.assemble(&recorded.program)?;
@@ -299,7 +301,9 @@ impl Cloth {
     pub fn tune(&mut self, method: Method) -> Result<()> {
         let (settings, recorded) = self.recorded_with(method)?;
         match &mut self.engine {
-            Engine::Cpu(runner) => *runner = cpu::Runner::new(&recorded.program, &self.fields)?,
+            Engine::Cpu(runner) => {
+                *runner = cpu::Runner::new(&every_kernel(&self.shape, &settings, &recorded)?, &self.fields)?;
+            }
             Engine::Gpu(runner) => runner.assemble(&recorded.program)?,
         }
         (self.settings, self.recorded) = (settings, recorded);
@@ -469,20 +473,14 @@ impl Cloth {
     fn record(&mut self, plan: Plan, budget: Option<u64>) -> Result<()> {
         let varies = self.settings.method.solver().varies() && self.recorded.frame != self.frame;
         let key = |plan: &Plan| (plan.least, plan.most, plan.implicit, plan.bounded);
-        let implicit = self.recorded.asked.implicit;
-        let bounded = self.recorded.asked.bounded;
         let same = key(&self.recorded.asked) == key(&plan);
         if same && self.recorded.budget == budget && !varies {
             self.recorded.plan = Plan { most: self.recorded.plan.most, ..plan };
             return Ok(());
         }
         let recorded = record(&self.shape, &self.settings, plan, self.frame, budget)?;
-        match &mut self.engine {
-            Engine::Cpu(runner) if implicit != plan.implicit || bounded != plan.bounded => {
-                *runner = cpu::Runner::new(&recorded.program, &self.fields)?;
-            }
-            Engine::Cpu(_) => {}
-            Engine::Gpu(runner) => runner.assemble(&recorded.program)?,
+        if let Engine::Gpu(runner) = &mut self.engine {
+            runner.assemble(&recorded.program)?;
         }
         self.recorded = recorded;
         Ok(())
@@ -546,6 +544,8 @@ fn record(shape: &Shape, settings: &Settings, asked: Plan, frame: u64, budget: O
         // Iterations are worth more than substeps beyond those that are needed at least.
         if program.dispatch_count() > budget && plan.most > plan.least {
             plan.most = plan.least;
+            // Then substeps may be harder than the solver asks for.
+            plan.bounded |= plan.expected_load * plan.load_scale > (plan.least * plan.least) as f32;
             program = recording(&plan)?;
         }
         let needed = program.fit(budget);

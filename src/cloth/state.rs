@@ -95,8 +95,18 @@ impl Cloth {
 }
 
 /// Fields that [`write_state`] fills.
-const STATE: [&str; 9] =
-    ["vertices", "velocities", "displacements", "starts", "normals", "reactions", "meters", "faults", "clock"];
+const STATE: [&str; 10] = [
+    "previous_velocities",
+    "vertices",
+    "velocities",
+    "displacements",
+    "starts",
+    "normals",
+    "reactions",
+    "meters",
+    "faults",
+    "clock",
+];
 
 pub(super) fn check_vectors(field: &'static str, vectors: &[[f32; 3]], expected: usize) -> Result<()> {
     if vectors.len() != expected {
@@ -124,6 +134,7 @@ pub(super) fn write_state(
     let padded = |vectors: &[[f32; 3]]| vectors.iter().map(|[x, y, z]| [*x, *y, *z, 0.0]).collect::<Vec<[f32; 4]>>();
     fields.get_mut("starts")?.copy_from_slice(&padded(positions));
     fields.get_mut("velocities")?.copy_from_slice(&padded(velocities));
+    fields.get_mut("previous_velocities")?.copy_from_slice(&padded(velocities));
     fields.get_mut::<[f32; 4]>("displacements")?.fill([0.0; 4]);
     // Nothing has been measured in this state.
     fields.get_mut::<[f32; 4]>("reactions")?.fill([0.0; 4]);

@@ -131,7 +131,7 @@ impl Runner {
                     }
                     Item::Repeat(repeat) => Op::Repeat {
                         at_most: repeat.at_most,
-                        ends_early: repeat.negotiable,
+                        ends_early: repeat.ends_early,
                         guard: repeat.guard,
                         body: self.translate(&repeat.body)?,
                     },

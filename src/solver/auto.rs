@@ -1,7 +1,7 @@
 //! The solver that chooses: what one should use without a reason to use another.
 //!
 //! Where the mesh is woven (at most four families of yarns, of at least four edges on average), it sweeps yarns
-//! ([`crate::solver::yarn_sweep`]), with taut chords where the metered load is large. Sweeps converge by σ² each, σ the cosine
+//! ([`crate::solver::yarn_sweep`]), with taut chords where the caller bounds the substeps and the metered load is large. Sweeps converge by σ² each, σ the cosine
 //! between the force spaces of warp and weft; in fine cloth (yarns of more than 256 edges) that is strongly sheared or folded σ
 //! is near 1 and sweeps crawl. So there, after a bounded number of sweeps that did not reach the limit, the last substep of
 //! a frame goes on with fast projection, whose line-preconditioned conjugate gradients ([`crate::solver::fast_projection`])
@@ -13,24 +13,22 @@
 
 use crate::error::Result;
 use crate::program::Recorder;
-use crate::solver::{FastProjection, Solver, YarnSweep};
-use crate::stage::control;
+use crate::solver::{FastProjection, Solver, YarnSweep, within};
+use crate::stage::{control, strain};
 
 /// Parameters of both solvers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Auto {
     /// The sweeps.
     pub sweep: YarnSweep,
-    /// What follows where they do not suffice; `step_clamp` is that of the sweeps.
+    /// What follows where they do not suffice, or takes their place; `step_clamp` is that of the sweeps, and there is no warm
+    /// start.
     pub projection: FastProjection,
 }
 
 impl Default for Auto {
     fn default() -> Self {
-        Self {
-            sweep: YarnSweep { sweeps: 201, ..Default::default() },
-            projection: FastProjection { iterations: 20, inner_iterations: Some(40), ..Default::default() },
-        }
+        Self { sweep: YarnSweep { sweeps: 201, ..Default::default() }, projection: FastProjection::default() }
     }
 }
 
@@ -48,19 +46,24 @@ impl Solver for Auto {
 
     fn validate(&self) -> Result<()> {
         self.sweep.validate()?;
-        self.projection.validate()
+        self.projection.validate()?;
+        let cold = self.projection.warm_start.is_none();
+        within("warm_start", 1.0, cold, "none: the automatic choice has no warm start")
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let sizes = recorder.sizes();
         let woven = recorder.families().len() <= FAMILIES && sizes.edges >= LENGTH * sizes.yarns;
         if !woven {
-            FastProjection { iterations: 60, inner_iterations: None, ..self.projection.clone() }.record(recorder);
+            self.projection.record(recorder);
             return;
         }
         self.sweep.record(recorder);
         if recorder.last_substep() && recorder.longest_yarn() > LONG {
-            control::repeat_strained(recorder, 0, 1, |recorder| self.projection.record(recorder));
+            control::repeat_strained(recorder, 0, 1, |recorder| {
+                strain::keep(recorder);
+                self.projection.record(recorder);
+            });
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Projection drops the geometric stiffness of taut yarns, so beyond a load s of about 20 Newton's method wanders: it straightens
 //! wiggles of a few edges before the yarn as a whole has its place. But a yarn of rest length L can never span more than
-//! L, and neither can any part of it. So before the first projection of a loaded substep the yarns are cut into chords, a
+//! L, and neither can any part of it. Automatic substeps keep the load small; chords are for counts that the caller or a budget
+//! bounds. So before the first projection of a loaded substep the yarns are cut into chords, a
 //! few long ones first, then twice as many, down to chords of two edges:
 //!
 //! ```text
@@ -109,7 +110,8 @@ impl Chords<'_> {
 
     /// Place where chord i starts.
     fn node(&self, i: usize) -> usize {
-        (i * self.yarn.count as usize + self.count / 2) / self.count
+        let count = self.yarn.count as usize;
+        i * (count / self.count) + (i * (count % self.count) + self.count / 2) / self.count
     }
 
     /// Number of the node after chord i.

@@ -53,9 +53,14 @@ pub struct System {
 /// Multipliers of edges, A = J W Jᵀ.
 pub const EDGES: System = System { renames: &[("scales", "directions")], scale: [4, 3], elastic: false };
 
+/// Records the start of a solve of so many words from `residuals` alone, without the reduction.
+pub fn restart(recorder: &mut Recorder<'_>, system: &System, words: u32) {
+    recorder.dispatch_with(&START_SOLVE, 0..words, arguments(system), system.renames);
+}
+
 /// Records the start of a solve of so many words from `residuals` alone.
 pub fn start(recorder: &mut Recorder<'_>, system: &System, words: u32) {
-    recorder.dispatch_with(&START_SOLVE, 0..words, arguments(system), system.renames);
+    restart(recorder, system, words);
     reduce::record(recorder, &reduce::SUM_PARTIALS, words as usize, sums::RESIDUAL);
 }
 

@@ -38,7 +38,9 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{Solver, apply_inverse_mass, banded_length, conjugate_gradient, in_band, lines, within};
+use crate::solver::{
+    Solver, apply_inverse_mass, banded_length, conjugate_gradient, in_band, lines, warm_start, within,
+};
 use crate::stage::{load, padded, reduce, strain, xyz};
 
 const WGSL: &str = include_str!("../../shaders/fast_projection.wgsl");
@@ -101,6 +103,8 @@ pub struct FastProjection {
     pub tolerance: f32,
     /// Largest motion of a vertex in one iteration, as a part of its shortest edge; may be slid live.
     pub step_clamp: f32,
+    /// γ of a [warm start](crate::solver::warm_start), 1 to 2; `None` starts at 0. The value may be slid live.
+    pub warm_start: Option<f32>,
 }
 
 impl Default for FastProjection {
@@ -111,6 +115,7 @@ impl Default for FastProjection {
             inner_iterations: None,
             tolerance: 0.02,
             step_clamp: 0.3,
+            warm_start: None,
         }
     }
 }
@@ -127,30 +132,51 @@ impl Solver for FastProjection {
         let tolerance = self.tolerance;
         within("tolerance", tolerance.into(), tolerance > 0.0 && tolerance < 1.0, "in (0, 1)")?;
         let clamp = self.step_clamp;
-        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")
+        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")?;
+        let gamma = self.warm_start.unwrap_or(1.0);
+        within("warm_start", gamma.into(), (0.0..=10.0).contains(&gamma), "in [0, 10]")
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let edges = recorder.sizes().edges as u32;
         let inner = self.inner_iterations.unwrap_or(edges + edges / 4 + 8);
+        let warm = self.warm_start.is_some();
+        let context: &'static [(&'static str, &'static str)] =
+            if warm { &[("vertices", "warm_vertices")] } else { &[] };
+        if warm {
+            warm_start::begin(recorder);
+        }
         recorder.repeat(self.iterations, |recorder| {
-            recorder.dispatch(&LINEARIZE, Domain::Edges);
+            if warm {
+                warm_start::soften(recorder);
+            }
+            recorder.renaming(context, |recorder| recorder.dispatch(&LINEARIZE, Domain::Edges));
             let preconditioner = self.resolved(recorder);
-            preconditioner.start(recorder);
             let words = preconditioner.words(recorder);
-            reduce::record(recorder, &reduce::SUM_PARTIALS, words, sums::RESIDUAL);
-            let precondition = |recorder: &mut Recorder<'_>| preconditioner.record(recorder, false);
-            let solve = conjugate_gradient::record(
-                recorder,
-                &conjugate_gradient::EDGES,
-                edges,
-                words,
-                inner,
-                apply,
-                precondition,
-            );
-            recorder.dispatch(&APPLY_MULTIPLIERS, Domain::Vertices);
+            if warm {
+                warm_start::relax(recorder);
+                conjugate_gradient::restart(recorder, &conjugate_gradient::EDGES, edges);
+            }
+            let solve = recorder.renaming(context, |recorder| {
+                preconditioner.start(recorder);
+                reduce::record(recorder, &reduce::SUM_PARTIALS, words, sums::RESIDUAL);
+                let precondition = |recorder: &mut Recorder<'_>| preconditioner.record(recorder, false);
+                let solve = conjugate_gradient::record(
+                    recorder,
+                    &conjugate_gradient::EDGES,
+                    edges,
+                    words,
+                    inner,
+                    apply,
+                    precondition,
+                );
+                recorder.dispatch(&APPLY_MULTIPLIERS, Domain::Vertices);
+                solve
+            });
             load::note(recorder);
+            if warm {
+                warm_start::note(recorder);
+            }
             strain::record(recorder, 1, solve);
         });
     }
@@ -160,7 +186,7 @@ impl Solver for FastProjection {
     }
 
     fn live(&self) -> [f32; 4] {
-        [self.step_clamp, 0.0, 0.0, self.tolerance]
+        [self.step_clamp, self.warm_start.unwrap_or(0.0), warm_start::LARGEST_LOAD, self.tolerance]
     }
 }
 

@@ -17,7 +17,8 @@
 //! **Between two pins** a straight yarn has one edge more than it has vertices to move: the matrix is singular there, and
 //! lengths that do not add up to the distance of the pins cannot be reached by any motion along the yarn. Such a yarn keeps its
 //! mean strain, as far as a part of the strain limit allows, and is projected to evenly spread lengths; the uniform mode, which the
-//! solve would blow up, has no residual left.
+//! solve would blow up, has no residual left. Pins inside a yarn are not told apart: a straight span between two of them
+//! that is not the whole yarn stays singular.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -123,11 +124,18 @@ impl<'a> Cloth<'a> {
         let (mut excess, mut rest) = (0.0, 0.0);
         for edge in edges {
             let (tail, head) = (edge.tail as usize, edge.head as usize);
+            // Between two pins of a patch: nothing to move, and nothing to spread.
+            if self.vertices[tail].inverse_mass + self.vertices[head].inverse_mass == 0.0 {
+                continue;
+            }
             let d = (self.vertices[head].position - self.vertices[tail].position)
                 + (self.displacements.vector(head) - self.displacements.vector(tail));
             let extent = d.length();
             excess += extent - banded_length(self.frame, extent, edge.rest);
             rest += edge.rest;
+        }
+        if rest == 0.0 {
+            return 0.0;
         }
         let most = self.frame.live.y * self.frame.strain_limit;
         (excess / rest).clamp(-most, most)

@@ -6,7 +6,7 @@
 //! **Contract.** A solver is bounded: it records loops with a bound and no other. It does at least one iteration per
 //! substep even where the strain is already in range (a filter that does nothing inside the limit makes cloth at rest
 //! bounce off its own tolerance: ±20 × its weight at the pins was measured at h = 1/1000). Each loop ends with
-//! [`crate::stage::strain::record`], which measures, reports and decides. Whatever momentum it takes from a pinned
+//! a measurement and a judgement ([`crate::stage::strain`]). Whatever momentum it takes from a pinned
 //! vertex it adds to `reactions`. It changes nothing else.
 //!
 //! | solver | one iteration | cost grows like | prefer it |
@@ -28,6 +28,7 @@ pub mod gauss_seidel;
 pub mod jacobi;
 pub(crate) mod lanes;
 pub mod lines;
+pub mod warm_start;
 pub mod yarn_sweep;
 
 pub use auto::Auto;

@@ -78,7 +78,8 @@ pub struct YarnSweep {
     pub step_clamp: f32,
     /// Part of the strain limit that a yarn between two pins may keep (see [`crate::solver::lines`]); may be slid live.
     pub slack: f32,
-    /// Load s from which [taut chords](crate::solver::chords) are used; may be slid live.
+    /// Load s from which [taut chords](crate::solver::chords) are used where the number of substeps is bounded; may be slid
+    /// live.
     pub chords_from: f32,
 }
 

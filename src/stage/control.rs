@@ -1,7 +1,7 @@
 //! One-thread kernels that open and close loops, frames and substeps.
 //!
-//! They alone write guards. They decide by comparing stored values and never by values they compute, so that two
-//! backends that agree on the values agree on the decision.
+//! They alone write guards. They decide by comparing stored values, or products of them, which round alike, so that
+//! two backends that agree on the values agree on the decision.
 
 use crate::cpu::Run;
 use crate::error::Result;
@@ -205,7 +205,10 @@ fn note_load_body(run: &mut Run<'_>) -> Result<()> {
     if run.read::<u32>("decisions")?[run.guard()] == 0 {
         return Ok(());
     }
-    let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0];
+    if run.read::<u32>("faults")?[0] != 0 {
+        return Ok(());
+    }
+    let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0].min(1e12);
     let mut times = run.write::<Clock>("times")?;
     run.write::<Meters>("meters")?[0].load = load * times[0].h * times[0].h;
     times[0].load = (1.5 * load).max(0.75 * times[0].load);

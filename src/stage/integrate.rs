@@ -102,20 +102,13 @@ fn commanded(frame: &Frame, commands: &[[f32; 4]], v: usize) -> bool {
 }
 
 fn recall_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
     let clock = run.one::<Clock>("clock")?;
-    let vertices = run.read::<Vertex>("vertices")?;
-    let commands = run.read::<[f32; 4]>("commands")?;
     let mut velocities = run.write::<[f32; 4]>("velocities")?;
     let mut previous_velocities = run.write::<[f32; 4]>("previous_velocities")?;
     for v in run.range() {
         let now = xyz(velocities[v]);
         velocities[v] = padded(now + clock.recall * (now - xyz(previous_velocities[v])));
-        let mut kick = Vec3::ZERO;
-        if clock.substep == 1 && commanded(frame, commands, v) {
-            kick = apply_inverse_mass(vertices[v].inverse_mass, xyz(commands[v]));
-        }
-        previous_velocities[v] = padded(now + kick);
+        previous_velocities[v] = padded(now);
     }
     Ok(())
 }
@@ -188,7 +181,7 @@ fn commit_body(run: &mut Run<'_>) -> Result<()> {
     let faults = run.read::<u32>("faults")?;
     let remainders = run.read::<[f32; 4]>("remainders")?;
     let commands = run.read::<[f32; 4]>("commands")?;
-    let previous_velocities = run.read::<[f32; 4]>("previous_velocities")?;
+    let mut previous_velocities = run.write::<[f32; 4]>("previous_velocities")?;
     let mut vertices = run.write::<Vertex>("vertices")?;
     let mut velocities = run.write::<[f32; 4]>("velocities")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
@@ -205,10 +198,17 @@ fn commit_body(run: &mut Run<'_>) -> Result<()> {
         }
         let vertex = vertices[v];
         let moved = xyz(displacements[v]);
-        velocities[v] = padded((moved - xyz(remainders[v])) / clock.span);
         if vertex.inverse_mass > 0.0 {
+            velocities[v] = padded((moved - xyz(remainders[v])) / clock.span);
             vertices[v].position = vertex.position + moved;
-        } else if commanded(frame, commands, v) {
+            if frame.second_order != 0 && clock.substep == 1 && commanded(frame, commands, v) {
+                let kick = apply_inverse_mass(vertex.inverse_mass, xyz(commands[v]));
+                previous_velocities[v] = padded(xyz(previous_velocities[v]) + kick);
+            }
+            continue;
+        }
+        velocities[v] = padded(moved / clock.h);
+        if commanded(frame, commands, v) {
             let last = clock.substep == clock.substeps;
             vertices[v].position = if last { xyz(commands[v]) } else { vertex.position + moved };
         }

@@ -11,7 +11,8 @@
 //! | m̄ | `frame.mean_mass` | kg |
 //! | max T/(m̄ l) | `sums[LOAD]` | 1/s² |
 //!
-//! Every solver adds what it pulls to `tensions`. At the end of a frame the device notes the load, and the next frame's
+//! Every solver adds what it pulls to `tensions`, also what a step clamp cut off and what iterations pulled that were taken
+//! back: in a frame that misses its limit the load is rather too large. At the end of a frame the device notes the load, and the next frame's
 //! number of substeps follows from it ([`crate::substeps`]); nothing is read back.
 
 use crate::cpu::Run;

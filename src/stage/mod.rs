@@ -39,7 +39,12 @@ pub fn record_frame(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Setting
     control::begin_frame(recorder);
     integrate::relocate(recorder);
     load::begin(recorder);
-    recorder.repeat_always(plan.most - 1, |recorder| record_substep(recorder, plan, settings, 1));
+    let middle = |recorder: &mut Recorder<'_>| record_substep(recorder, plan, settings, 1);
+    if plan.least < plan.most {
+        recorder.repeat_until(plan.most - 1, middle);
+    } else {
+        recorder.repeat_always(plan.most - 1, middle);
+    }
     recorder.repeat_always(1, |recorder| record_substep(recorder, plan, settings, 0));
     load::record(recorder);
     normals::record(recorder);
@@ -47,6 +52,7 @@ pub fn record_frame(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Setting
 
 /// Records a substep with `left` more to come, or more than that.
 fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings, left: u32) {
+    recorder.at_last_substep(left == 0);
     control::begin_substep(recorder, left);
     springs::record(recorder, plan.implicit);
     for stage in &settings.stages {
@@ -56,7 +62,6 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     if plan.implicit {
         elastic::record(recorder);
     }
-    recorder.at_last_substep(left == 0);
     settings.method.solver().record(recorder);
     if left == 0 {
         strain::finish(recorder);

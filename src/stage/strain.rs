@@ -69,7 +69,8 @@ fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
     let meters = run.one::<Meters>("meters")?;
     let best_displacements = run.read::<[f32; 4]>("best_displacements")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
-    if strain <= frame.strain_limit || strain <= meters.best {
+    // 1e30: nothing was kept.
+    if strain <= frame.strain_limit || strain <= meters.best || meters.best >= 1e30 {
         return Ok(());
     }
     for v in run.range() {

@@ -105,9 +105,15 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
     // What the defaults do not use on small meshes; chords need yarns of eight edges.
     for name in taut::scene::NAMES {
         let scene = Scene::named(name, size.max(9)).expect("a listed name is known");
-        cloths.push((format!("everything else {name}"), cpu(scene, everything_else())));
+        cloths.push((format!("everything else {name}"), cpu(scene.clone(), everything_else())));
+        cloths.push((format!("warm {name}"), cpu(scene, Settings { method: warm(), ..Default::default() })));
     }
     cloths
+}
+
+/// Fast projection with a warm start, which is for motion without violence.
+pub(crate) fn warm() -> Method {
+    Method::FastProjection(FastProjection { warm_start: Some(1.0), ..Default::default() })
 }
 
 /// Settings with the parts that the defaults do not use on small meshes.

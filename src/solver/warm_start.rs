@@ -1,0 +1,202 @@
+//! Warm start of fast projection: the tension of the substep before is the first guess.
+//!
+//! Starting from u* − W Jᵀ μ, μ the multipliers of the substep before, saves an outer iteration where the load is small and
+//! blows up where s > 1: it is explicit geometric stiffness. The safe form keeps the momentum balance as a residual, as the
+//! step-and-project scheme of the paper does (section 4.2), F = M (u − u*) + Jᵀ μ, and puts the diagonal of the geometric
+//! stiffness into the mass:
+//!
+//! H = m + γ Σ max(μ_e, 0)/l_e, (J H⁻¹ Jᵀ) δμ = C − J H⁻¹ F, u −= H⁻¹ (F + Jᵀ δμ), μ += δμ.
+//!
+//! The system has the same structure, with H⁻¹ in the place of W: every kernel of the projection reads `warm_vertices`
+//! instead of `vertices`. Gain: 1.5 to 2.5 times fewer iterations. It is for motion without violence: after a start that
+//! is far off its constraints, multipliers of the first substep mislead the second, and such a frame may miss its limit. Use
+//! γ = 1–2; nothing is carried over a substep that
+//! missed its limit, a teleport or an impulse, nor where an edge's own load is above s = 5, where the form
+//! diverges.
+//!
+//! | symbol | name | unit |
+//! |---|---|---|
+//! | u* | `predictions` | m |
+//! | μ | `multipliers` | kg·m |
+//! | 1/H | `warm_vertices.inverse_mass` | 1/kg |
+//! | H⁻¹ F | `pulls` | m |
+
+use glam::Vec3;
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::params::{Clock, Frame, Link, Vertex};
+use crate::program::{Kernel, Recorder};
+use crate::stage::{load, padded, xyz};
+
+const WGSL: &str = include_str!("../../shaders/warm_start.wgsl");
+
+/// Keeps the prediction.
+pub static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", WGSL, keep_prediction_body);
+/// First guess of a multiplier.
+pub static CARRY_MULTIPLIER: Kernel = Kernel::new("carry_multiplier", WGSL, carry_multiplier_body);
+/// What a pin bears of it.
+pub static BEAR_MULTIPLIER: Kernel = Kernel::new("bear_multiplier", WGSL, bear_multiplier_body);
+/// 1/H of a vertex.
+pub static SOFTEN: Kernel = Kernel::new("soften", WGSL, soften_body);
+/// Moves a vertex by what its momentum balance lacks.
+pub static RELAX: Kernel = Kernel::new("relax", WGSL, relax_body);
+/// Constraint after that.
+pub static WARM_RESIDUAL: Kernel = Kernel::new("warm_residual", WGSL, warm_residual_body);
+/// Adds a solution to the multiplier.
+pub static NOTE_MULTIPLIER: Kernel = Kernel::new("note_multiplier", WGSL, note_multiplier_body);
+
+/// Load s of an edge above which its multiplier is not carried over.
+pub(super) const LARGEST_LOAD: f32 = 5.0;
+
+/// Records the start of a projection.
+pub(super) fn begin(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&KEEP_PREDICTION, Domain::Vertices);
+    recorder.dispatch(&CARRY_MULTIPLIER, Domain::Edges);
+    recorder.dispatch(&BEAR_MULTIPLIER, Domain::Vertices);
+    recorder.dispatch_renamed(&load::NOTE_TENSION, Domain::Edges, &[("solutions", "multipliers")]);
+}
+
+/// Records H of one iteration; comes before linearizing.
+pub(super) fn soften(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&SOFTEN, Domain::Vertices);
+}
+
+/// Records F of one iteration; comes after linearizing.
+pub(super) fn relax(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&RELAX, Domain::Vertices);
+    recorder.dispatch(&WARM_RESIDUAL, Domain::Edges);
+}
+
+/// Records the end of one iteration.
+pub(super) fn note(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&NOTE_MULTIPLIER, Domain::Edges);
+}
+
+fn keep_prediction_body(run: &mut Run<'_>) -> Result<()> {
+    let displacements = run.read::<[f32; 4]>("displacements")?;
+    let mut predictions = run.write::<[f32; 4]>("predictions")?;
+    for v in run.range() {
+        predictions[v] = displacements[v];
+    }
+    Ok(())
+}
+
+fn carry_multiplier_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
+    let edges = run.read::<Link>("edges")?;
+    let mut multipliers = run.write::<f32>("multipliers")?;
+    for e in run.range() {
+        let largest = frame.live.z * frame.mean_mass * edges[e].rest;
+        if clock.previous > 0.0 && multipliers[e].abs() <= largest {
+            multipliers[e] *= (clock.h / clock.previous) * (clock.h / clock.previous);
+        } else {
+            multipliers[e] = 0.0;
+        }
+    }
+    Ok(())
+}
+
+/// (Jᵀ μ) of one vertex.
+fn carried_pull(edge_incidence: &[u32], multipliers: &[f32], directions: &[[f32; 4]], v: usize) -> Vec3 {
+    let mut force = Vec3::ZERO;
+    for k in edge_incidence[v]..edge_incidence[v + 1] {
+        let entry = edge_incidence[k as usize];
+        let e = (entry / 2) as usize;
+        force += (if entry & 1 == 1 { 1.0 } else { -1.0 } * multipliers[e]) * xyz(directions[e]);
+    }
+    force
+}
+
+fn bear_multiplier_body(run: &mut Run<'_>) -> Result<()> {
+    let clock = run.one::<Clock>("clock")?;
+    let edge_incidence = run.read::<u32>("edge_incidence")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let multipliers = run.read::<f32>("multipliers")?;
+    let directions = run.read::<[f32; 4]>("directions")?;
+    let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    for v in run.range() {
+        if vertices[v].inverse_mass == 0.0 {
+            let pull = carried_pull(edge_incidence, multipliers, directions, v);
+            reactions[v] = padded(xyz(reactions[v]) - clock.force * pull);
+        }
+    }
+    Ok(())
+}
+
+fn soften_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let edges = run.read::<Link>("edges")?;
+    let edge_incidence = run.read::<u32>("edge_incidence")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let multipliers = run.read::<f32>("multipliers")?;
+    let mut warm_vertices = run.write::<Vertex>("warm_vertices")?;
+    let mut predictions = run.write::<[f32; 4]>("predictions")?;
+    for v in run.range() {
+        let vertex = vertices[v];
+        let (mut inverse_mass, mut shortest) = (0.0, 3.0e38f32);
+        if vertex.inverse_mass > 0.0 {
+            let mut stiffness = 1.0 / vertex.inverse_mass;
+            for k in edge_incidence[v]..edge_incidence[v + 1] {
+                let e = (edge_incidence[k as usize] / 2) as usize;
+                stiffness += frame.live.y * multipliers[e].max(0.0) / edges[e].rest;
+                shortest = shortest.min(edges[e].rest);
+            }
+            inverse_mass = 1.0 / stiffness;
+        }
+        warm_vertices[v] = Vertex { position: vertex.position, inverse_mass };
+        predictions[v][3] = shortest;
+    }
+    Ok(())
+}
+
+fn relax_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let edge_incidence = run.read::<u32>("edge_incidence")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let predictions = run.read::<[f32; 4]>("predictions")?;
+    let multipliers = run.read::<f32>("multipliers")?;
+    let warm_vertices = run.read::<Vertex>("warm_vertices")?;
+    let directions = run.read::<[f32; 4]>("directions")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut pulls = run.write::<[f32; 4]>("pulls")?;
+    for v in run.range() {
+        let mut force = carried_pull(edge_incidence, multipliers, directions, v);
+        let inverse_mass = vertices[v].inverse_mass;
+        let mut way = Vec3::ZERO;
+        if inverse_mass > 0.0 {
+            force += (xyz(displacements[v]) - xyz(predictions[v])) / inverse_mass;
+            way = warm_vertices[v].inverse_mass * force;
+            let (extent, most) = (way.length(), frame.live.x * predictions[v][3]);
+            if extent > most {
+                way *= most / extent;
+            }
+            displacements[v] = padded(xyz(displacements[v]) - way);
+        }
+        pulls[v] = padded(way);
+    }
+    Ok(())
+}
+
+fn warm_residual_body(run: &mut Run<'_>) -> Result<()> {
+    let edges = run.read::<Link>("edges")?;
+    let directions = run.read::<[f32; 4]>("directions")?;
+    let pulls = run.read::<[f32; 4]>("pulls")?;
+    let mut residuals = run.write::<f32>("residuals")?;
+    for e in run.range() {
+        let edge = edges[e];
+        residuals[e] -= xyz(directions[e]).dot(xyz(pulls[edge.head as usize]) - xyz(pulls[edge.tail as usize]));
+    }
+    Ok(())
+}
+
+fn note_multiplier_body(run: &mut Run<'_>) -> Result<()> {
+    let solutions = run.read::<f32>("solutions")?;
+    let mut multipliers = run.write::<f32>("multipliers")?;
+    for e in run.range() {
+        multipliers[e] += solutions[e];
+    }
+    Ok(())
+}
