@@ -156,6 +156,14 @@ pub struct Write<'a, T> {
     elements: &'a mut [T],
 }
 
+impl<T> Write<'_, T> {
+    /// Consecutive elements, for loops that vectorize.
+    #[inline]
+    pub fn part(&mut self, range: ops::Range<usize>) -> &mut [T] {
+        &mut self.elements[range.start - self.first..range.end - self.first]
+    }
+}
+
 impl<T> ops::Index<usize> for Write<'_, T> {
     type Output = T;
     #[inline]

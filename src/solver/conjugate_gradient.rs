@@ -168,13 +168,15 @@ fn advance_body(run: &mut Run<'_>) -> Result<()> {
     let alpha = if curvature > 0.0 { scalars[sums::PREVIOUS as usize][0] / curvature } else { 0.0 };
     for first in run.range().step_by(GROUP) {
         let mut lanes = [[0.0f32; 2]; GROUP];
-        for e in first..run.range().end.min(first + GROUP) {
-            solutions[e] += alpha * searches[e];
-            let residual = residuals[e] - alpha * products[e];
-            let z = scales[e * stride + offset] * residual;
-            residuals[e] = residual;
-            preconditioned[e] = z;
-            lanes[e - first] = [residual * z, residual * residual];
+        let part = first..run.range().end.min(first + GROUP);
+        let old = searches[part.clone()].iter().zip(&products[part.clone()]);
+        let new =
+            solutions.part(part.clone()).iter_mut().zip(residuals.part(part.clone())).zip(preconditioned.part(part));
+        for (k, ((search, product), ((solution, residual), z))) in old.zip(new).enumerate() {
+            *solution += alpha * search;
+            *residual -= alpha * product;
+            *z = scales[(first + k) * stride + offset] * *residual;
+            lanes[k] = [*residual * *z, *residual * *residual];
         }
         partials[run.group(first)] = group_sum(&lanes);
     }
@@ -200,8 +202,8 @@ fn turn_search_body(run: &mut Run<'_>) -> Result<()> {
     let preconditioned = run.read::<f32>("preconditioned")?;
     let mut searches = run.write::<f32>("searches")?;
     let beta = scalars[sums::RESIDUAL as usize][0] / scalars[sums::PREVIOUS as usize][0];
-    for e in run.range() {
-        searches[e] = preconditioned[e] + beta * searches[e];
+    for (search, z) in searches.part(run.range()).iter_mut().zip(&preconditioned[run.range()]) {
+        *search = z + beta * *search;
     }
     Ok(())
 }

@@ -24,6 +24,7 @@
 //! ordinary steps.
 
 use glam::Vec3;
+use wide::f32x4;
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
@@ -169,17 +170,31 @@ impl<'a> Springs<'a> {
     /// (K p) of one vertex.
     #[inline]
     fn force(&self, v: usize) -> Vec3 {
-        let here = xyz(self.searches[v]);
-        let mut force = Vec3::ZERO;
-        for entry in &self.incidence[self.incidence[v] as usize..self.incidence[v + 1] as usize] {
-            let spring = self.springs[(entry / 2) as usize];
-            let direction = self.directions[(entry / 2) as usize];
-            let (n, across) = (xyz(direction), direction[3]);
-            let other = if entry & 1 == 1 { spring.tail } else { spring.head };
-            let d = xyz(self.searches[other as usize]) - here;
-            force += spring.stiffness * (((1.0 - across) * n.dot(d)) * n + across * d);
+        let [x, y, z, _] = self.searches[v];
+        let here = [f32x4::splat(x), f32x4::splat(y), f32x4::splat(z)];
+        let mut sum = [f32x4::ZERO; 3];
+        // Four springs at once, as in `gather_springs`.
+        for entries in self.incidence[self.incidence[v] as usize..self.incidence[v + 1] as usize].chunks(4) {
+            let (mut ends, mut directions, mut stiffness) = ([f32x4::ZERO; 4], [f32x4::ZERO; 4], [0.0; 4]);
+            for (k, entry) in entries.iter().enumerate() {
+                let spring = self.springs[(entry / 2) as usize];
+                let other = if entry & 1 == 1 { spring.tail } else { spring.head };
+                ends[k] = f32x4::new(self.searches[other as usize]);
+                directions[k] = f32x4::new(self.directions[(entry / 2) as usize]);
+                stiffness[k] = spring.stiffness;
+            }
+            let [x, y, z, _] = f32x4::transpose(ends);
+            let [a, b, c, across] = f32x4::transpose(directions);
+            let stiffness = f32x4::new(stiffness);
+            let d = [x - here[0], y - here[1], z - here[2]];
+            let along = stiffness * (f32x4::ONE - across) * (a * d[0] + b * d[1] + c * d[2]);
+            let across = stiffness * across;
+            sum[0] += along * a + across * d[0];
+            sum[1] += along * b + across * d[1];
+            sum[2] += along * c + across * d[2];
         }
-        force
+        let [x, y, z] = sum.map(f32x4::reduce_add);
+        Vec3::new(x, y, z)
     }
 }
 
