@@ -168,24 +168,30 @@ impl<'a> Springs<'a> {
     }
 
     /// (K p) of one vertex.
-    #[inline]
+    #[inline(always)]
     fn force(&self, v: usize) -> Vec3 {
         let [x, y, z, _] = self.searches[v];
         let here = [f32x4::splat(x), f32x4::splat(y), f32x4::splat(z)];
         let mut sum = [f32x4::ZERO; 3];
         // Four springs at once, as in `gather_springs`.
         for entries in self.incidence[self.incidence[v] as usize..self.incidence[v + 1] as usize].chunks(4) {
-            let (mut ends, mut directions, mut stiffness) = ([f32x4::ZERO; 4], [f32x4::ZERO; 4], [0.0; 4]);
-            for (k, entry) in entries.iter().enumerate() {
+            // Beyond the last spring: itself again, without stiffness.
+            let of = |k: usize| {
+                let entry = entries[k.min(entries.len() - 1)];
                 let spring = self.springs[(entry / 2) as usize];
                 let other = if entry & 1 == 1 { spring.tail } else { spring.head };
-                ends[k] = f32x4::new(self.searches[other as usize]);
-                directions[k] = f32x4::new(self.directions[(entry / 2) as usize]);
-                stiffness[k] = spring.stiffness;
-            }
-            let [x, y, z, _] = f32x4::transpose(ends);
-            let [a, b, c, across] = f32x4::transpose(directions);
-            let stiffness = f32x4::new(stiffness);
+                let stiffness = if k < entries.len() { spring.stiffness } else { 0.0 };
+                (
+                    f32x4::new(self.searches[other as usize]),
+                    f32x4::new(self.directions[(entry / 2) as usize]),
+                    stiffness,
+                )
+            };
+            // Written out: in a loop the parts of a vector would go through memory.
+            let (p, q, r, s) = (of(0), of(1), of(2), of(3));
+            let [x, y, z, _] = f32x4::transpose([p.0, q.0, r.0, s.0]);
+            let [a, b, c, across] = f32x4::transpose([p.1, q.1, r.1, s.1]);
+            let stiffness = f32x4::new([p.2, q.2, r.2, s.2]);
             let d = [x - here[0], y - here[1], z - here[2]];
             let along = stiffness * (f32x4::ONE - across) * (a * d[0] + b * d[1] + c * d[2]);
             let across = stiffness * across;

@@ -47,16 +47,20 @@ fn gather_springs_body(run: &mut Run<'_>) -> Result<()> {
     for v in run.range() {
         let here = vertices[v].position;
         let mut sum = [f32x4::ZERO; 3];
-        // Four springs at once: an inner vertex of a grid has four. The rest of the last four have no stiffness.
+        // Four springs at once: an inner vertex of a grid has four.
         for entries in incidence[incidence[v] as usize..incidence[v + 1] as usize].chunks(4) {
-            let (mut ends, mut stiffness, mut rest) = ([f32x4::ZERO; 4], [0.0; 4], [1.0; 4]);
-            for (k, entry) in entries.iter().enumerate() {
+            // Beyond the last spring: itself again, without stiffness. Written out: in a loop the parts of a vector would go
+            // through memory.
+            let of = |k: usize| {
+                let entry = entries[k.min(entries.len() - 1)];
                 let spring = springs[(entry / 2) as usize];
                 let other = if entry & 1 == 1 { spring.tail } else { spring.head };
-                ends[k] = f32x4::new(bytemuck::cast(vertices[other as usize]));
-                (stiffness[k], rest[k]) = (spring.stiffness, spring.rest);
-            }
-            let [x, y, z, _] = f32x4::transpose(ends);
+                let stiffness = if k < entries.len() { spring.stiffness } else { 0.0 };
+                (f32x4::new(bytemuck::cast(vertices[other as usize])), stiffness, spring.rest)
+            };
+            let (p, q, r, s) = (of(0), of(1), of(2), of(3));
+            let [x, y, z, _] = f32x4::transpose([p.0, q.0, r.0, s.0]);
+            let (stiffness, rest) = ([p.1, q.1, r.1, s.1], [p.2, q.2, r.2, s.2]);
             let d = [x - f32x4::splat(here.x), y - f32x4::splat(here.y), z - f32x4::splat(here.z)];
             let extent = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
             let force = f32x4::new(stiffness) * (extent - f32x4::new(rest)) / extent;
