@@ -10,8 +10,8 @@ use taut::fields::Domain;
 use taut::program::{Kernel, Recorder};
 use taut::stage::Stage;
 use taut::{
-    Auto, Cloth, Error, FastProjection, GaussSeidel, Jacobi, Method, PinTarget, Relocation, Scene, Settings, Substeps,
-    YarnSweep, lockstep, scene,
+    Auto, Cloth, Error, FastProjection, GaussSeidel, Gpu, Jacobi, Method, PinTarget, Relocation, Scene, Settings,
+    Substeps, YarnSweep, lockstep, scene,
 };
 
 /// The meshes of the built-in scenes, somewhere in the middle of their motion, with every input of a frame in use.
@@ -85,20 +85,27 @@ fn every_kernel_is_compared() {
     }
 }
 
+/// Compares a frame of a cloth that has been moving for ten.
+fn after_ten_frames(gpu: &Gpu, scene: Scene, settings: Settings) -> lockstep::Agreement {
+    let label = format!("{} {}", name(gpu), scene.name);
+    let mut cloth = cpu(scene, settings);
+    for _ in 0..10 {
+        cloth.step(&frame(FRAME)).unwrap();
+    }
+    let mut fields = cloth.fields().unwrap().clone();
+    let agreement = lockstep::compare(gpu, cloth.program(), &mut fields, 400);
+    let agreement = agreement.unwrap_or_else(|error| panic!("{label}: {error}"));
+    println!("{label}: worst {}", agreement.worst);
+    agreement
+}
+
 /// Implicit springs, BDF2 and taut chords.
 #[test]
 fn what_the_defaults_do_not_use_agrees() {
     for gpu in gpus() {
         for (name, size) in [("chain", 40), ("curtain", 17), ("hang", 20), ("sheet", 12)] {
             let settings = Settings { strain_limit: 1e-3, substeps: Substeps::Fixed(2), ..everything_else() };
-            let mut cloth = cpu(Scene::named(name, size).unwrap(), settings);
-            for _ in 0..10 {
-                cloth.step(&frame(FRAME)).unwrap();
-            }
-            let mut fields = cloth.fields().unwrap().clone();
-            let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 400)
-                .unwrap_or_else(|error| panic!("{} {name}: {error}", common::name(&gpu)));
-            println!("{} {name}: worst {}", common::name(&gpu), agreement.worst);
+            let agreement = after_ten_frames(&gpu, Scene::named(name, size).unwrap(), settings);
             // Nothing loads a sheet that falls freely.
             assert_eq!(agreement.kernels.contains(&"project_chords"), name != "sheet", "{agreement:?}");
             assert!(agreement.kernels.contains(&"recall"), "{agreement:?}");
@@ -113,15 +120,8 @@ fn a_warm_start_agrees() {
         for (name, size) in [("chain", 20), ("curtain", 12), ("hang", 12)] {
             let substeps = Substeps::Fixed(6);
             let settings = Settings { method: warm(), strain_limit: 1e-3, substeps, ..Default::default() };
-            let mut cloth = cpu(Scene::named(name, size).unwrap(), settings);
-            for _ in 0..10 {
-                cloth.step(&frame(FRAME)).unwrap();
-            }
-            let mut fields = cloth.fields().unwrap().clone();
-            let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 400)
-                .unwrap_or_else(|error| panic!("{} {name}: {error}", common::name(&gpu)));
+            let agreement = after_ten_frames(&gpu, Scene::named(name, size).unwrap(), settings);
             assert!(agreement.kernels.contains(&"relax"), "{agreement:?}");
-            println!("{} {name}: worst {}", common::name(&gpu), agreement.worst);
         }
     }
 }

@@ -3,6 +3,7 @@
 mod draw;
 mod input;
 mod read;
+mod recording;
 mod set_up;
 mod state;
 
@@ -21,14 +22,15 @@ use crate::gpu::readback::Waiting;
 use crate::gpu::{Backend, Gpu, runner};
 use crate::mesh::Mesh;
 use crate::params::Frame;
-use crate::program::{Program, Recorder};
+use crate::program::Program;
 use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::solver::{Method, within};
+use crate::stage::elastic;
 use crate::stage::integrate::Stepping;
-use crate::stage::{self, elastic};
 use crate::substeps::{Plan, StepBounds};
 use crate::topology::Topology;
+use recording::{Recorded, every_kernel, record};
 use set_up::set_up;
 
 /// A piece of cloth: mesh, state, settings, and the backend it runs on.
@@ -89,17 +91,6 @@ impl Shape {
 enum Engine {
     Cpu(cpu::Runner),
     Gpu(Box<runner::Runner>),
-}
-
-/// The current recording and what it was made for.
-#[derive(Debug)]
-struct Recorded {
-    /// What was asked for; a budget may have lowered the number of substeps of `plan`.
-    asked: Plan,
-    plan: Plan,
-    frame: u64,
-    budget: Option<u64>,
-    program: Program,
 }
 
 impl Cloth {
@@ -519,39 +510,4 @@ fn inputs<'a>(frame: &'a Frame, commands: &'a [u32]) -> Vec<(&'static str, &'a [
         inputs.push(("commands", bytemuck::cast_slice(commands)));
     }
     inputs
-}
-
-/// A program with every kernel that a frame of any length may need: springs may be integrated in both ways.
-fn every_kernel(shape: &Shape, settings: &Settings, recorded: &Recorded) -> Result<Program> {
-    let mut items = Vec::new();
-    for implicit in [false, true] {
-        let plan = Plan { implicit, most: 2, bounded: true, ..recorded.plan };
-        items.extend(record(shape, settings, plan, recorded.frame, None)?.program.items);
-    }
-    Ok(Program { items })
-}
-
-fn record(shape: &Shape, settings: &Settings, asked: Plan, frame: u64, budget: Option<u64>) -> Result<Recorded> {
-    let topology = &shape.topology;
-    let recording = |plan: &Plan| {
-        let mut recorder = Recorder::new(&shape.sizes, &topology.coloring.ranges, frame).with_yarns(&topology.yarns);
-        stage::record_frame(&mut recorder, plan, settings);
-        recorder.finish()
-    };
-    let mut plan = asked;
-    let mut program = recording(&plan)?;
-    if let Some(budget) = budget {
-        // Iterations are worth more than substeps beyond those that are needed at least.
-        if program.dispatch_count() > budget && plan.most > plan.least {
-            plan.most = plan.least;
-            // Then substeps may be harder than the solver asks for.
-            plan.bounded |= plan.expected_load * plan.load_scale > (plan.least * plan.least) as f32;
-            program = recording(&plan)?;
-        }
-        let needed = program.fit(budget);
-        if needed > budget {
-            return Err(Error::Budget { budget, needed });
-        }
-    }
-    Ok(Recorded { asked, plan, frame, budget, program })
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Shape;
+use super::recording::{Recorded, record};
 use super::state::{check_vectors, write_state};
-use super::{Recorded, Shape, record};
 use crate::error::Result;
 use crate::fields::{Fields, Sizes, Spec};
 use crate::params::YarnSpan;

@@ -19,7 +19,9 @@
 //! Another form solves whole coarse grids and interpolates across yarns, too. It needs fewer sweeps (about half, in `patch`
 //! at 71 × 71) and holds a curtain of 513 × 513 in single steps of 1/60 s where this form needs two; but it moves yarns for the
 //! sake of others, which gained energy in `hang`, needs grids of its own on every mesh, and on a GPU a dispatch per level,
-//! sweep and family. This form lost no frame in any scene with automatic substeps, and is one dispatch per family.
+//! sweep and family. This form is one dispatch per family.
+//!
+//! The WGSL is in `shaders/lines.wgsl`, because the chords of a level are solved by the same line solve.
 
 use glam::Vec3;
 
@@ -27,6 +29,7 @@ use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{Clock, Frame, YarnSpan};
 use crate::program::{Kernel, Recorder};
+use crate::solver::lanes::SMALLEST_PIVOT;
 use crate::solver::lines::{Cloth, kernel, lanes, yarns_of};
 use crate::stage::control;
 
@@ -235,7 +238,7 @@ impl Chords<'_> {
             }
             y = residual - f * y;
             z = u - f * z;
-            inverse = 1.0 / (diagonal - f * b).max(1e-5 * diagonal);
+            inverse = 1.0 / (diagonal - f * b).max(SMALLEST_PIVOT * diagonal);
             kept.push([f, y * inverse, z * inverse]);
         }
         let (mut solution, mut second, mut f) = (0.0, 0.0, 0.0);

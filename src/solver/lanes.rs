@@ -20,11 +20,11 @@ pub(crate) type Wide = f32x4;
 /// Yarns in a bundle.
 pub(crate) const LANES: usize = size_of::<Wide>() / 4;
 
-/// Quarters of a register of four words.
+/// Groups of four lanes.
 const PARTS: usize = LANES / 4;
 
 /// Pivots that rounding has eaten are held at this part of the diagonal.
-const SMALLEST_PIVOT: f32 = 1e-5;
+pub(super) const SMALLEST_PIVOT: f32 = 1e-5;
 
 /// Three coordinates of every lane.
 #[derive(Clone, Copy, Debug)]
