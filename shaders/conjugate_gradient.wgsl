@@ -39,7 +39,7 @@ fn start_solve(invocation: Invocation) {
 }
 
 // Stores where to stop: z = tolerance² · r·r. Curvature starts positive, so that the first test passes.
-// Argument 1 for an elastic solve.
+// Argument 1 for an elastic solve: its residual is judged by |M y|², which is in y of the curvature (src/stage/elastic.rs).
 @compute @workgroup_size(1)
 fn begin_solve() {
     if (!running()) {
@@ -49,7 +49,8 @@ fn begin_solve() {
     var goal = frame.live.w * frame.live.w * start.y;
     if (range.arguments.x != 0u) {
         let square = clock.span * clock.span;
-        goal = max(frame.elastic_tolerance * frame.elastic_tolerance * start.y, frame.elastic_floor * square * square);
+        let tolerance = min(frame.elastic_tolerance * clock.span, 0.05);
+        goal = max(tolerance * tolerance * max(start.y, totals[CURVATURE].y), frame.elastic_floor * square * square);
     }
     totals[PREVIOUS] = vec4<f32>(start.x, start.y, goal, 0.0);
     totals[CURVATURE] = vec4<f32>(1.0, 0.0, 0.0, 0.0);

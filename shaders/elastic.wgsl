@@ -4,31 +4,31 @@
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read> springs: array<Link>;
 @group(0) @binding(2) var<storage, read> spring_incidence: array<u32>;
-@group(0) @binding(3) var<storage, read_write> spring_directions: array<vec4<f32>>; // n, and what acts across it
+@group(0) @binding(3) var<storage, read_write> spring_directions: array<vec4<f32>>; // a; what acts across it
 @group(0) @binding(4) var<storage, read> searches: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> products: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> elastic_scales: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> elastic_solutions: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(9) var<storage, read_write> partials: array<vec2<f32>>;
-@group(0) @binding(10) var<storage, read> elastic_forces: array<vec4<f32>>;
+@group(0) @binding(10) var<storage, read_write> elastic_forces: array<vec4<f32>>;
 @group(0) @binding(11) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(12) var<storage, read_write> elastic_motions: array<vec4<f32>>;
 
 // (K p) of one vertex.
 fn stiffness_force(v: u32) -> vec3<f32> {
     let here = searches[v].xyz;
     var force = vec3<f32>();
-    for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k++) {
-        let entry = spring_incidence[k];
-        let spring = springs[entry / 2u];
-        let n = spring_directions[entry / 2u];
-        let d = searches[select(spring.head, spring.tail, (entry & 1u) == 1u)].xyz - here;
-        force += spring.stiffness * (((1.0 - n.w) * dot(n.xyz, d)) * n.xyz + n.w * d);
+    for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k += 2u) {
+        let n = spring_directions[spring_incidence[k] / 2u];
+        let d = searches[spring_incidence[k + 1u]].xyz - here;
+        force += dot(n.xyz, d) * n.xyz + n.w * d;
     }
     return force;
 }
 
-// Direction of a spring, and the part of its stiffness that acts across it: 1 − l/|d|, not below 0 so that K stays definite.
+// Direction of a spring times the root of what acts along it, and what acts across it: k (1 − l/|d|), not below 0 so that K
+// stays definite.
 @compute @workgroup_size(GROUP)
 fn linearize_spring(invocation: Invocation) {
     let e = element(invocation);
@@ -40,30 +40,50 @@ fn linearize_spring(invocation: Invocation) {
     let extent = length(d);
     var direction = vec4<f32>();
     if (extent > 0.0) {
-        direction = vec4<f32>(d / extent, max(1.0 - spring.rest / extent, 0.0));
+        let across = spring.stiffness * max(1.0 - spring.rest / extent, 0.0);
+        direction = vec4<f32>((sqrt(spring.stiffness - across) / extent) * d, across);
     }
     spring_directions[e] = direction;
 }
 
-// 1/diagonal of M − τ² K; 0 for a pinned vertex.
+// 1/diagonal of M − τ² K and the mass, 0 for a pinned vertex. u starts where the springs moved it in the substep before, if
+// that was a good one: f becomes f − M y/τ², and |M y|² is summed up.
 @compute @workgroup_size(GROUP)
-fn gather_scale(invocation: Invocation) {
-    let v = element(invocation);
-    if (!running() || v >= range.end) {
+fn start_elastic(invocation: Invocation) {
+    if (!running()) {
         return;
     }
-    let inverse_mass = vertices[v].inverse_mass;
-    var scale = vec3<f32>();
-    if (inverse_mass > 0.0) {
-        var stiffness = vec3<f32>();
-        for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k++) {
-            let e = spring_incidence[k] / 2u;
-            let n = spring_directions[e];
-            stiffness += springs[e].stiffness * ((1.0 - n.w) * (n.xyz * n.xyz) + vec3<f32>(n.w));
+    let v = element(invocation);
+    var impulse = 0.0;
+    if (v < range.end) {
+        let square = clock.span * clock.span;
+        let inverse_mass = vertices[v].inverse_mass;
+        var scale = vec4<f32>();
+        var motion = vec4<f32>();
+        if (inverse_mass > 0.0) {
+            let mass = 1.0 / inverse_mass;
+            var stiffness = vec3<f32>();
+            for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k += 2u) {
+                let n = spring_directions[spring_incidence[k] / 2u];
+                stiffness += n.xyz * n.xyz + vec3<f32>(n.w);
+            }
+            scale = vec4<f32>(vec3<f32>(1.0) / (vec3<f32>(mass) + square * stiffness), mass);
+            if (clock.previous > 0.0) {
+                let ratio = clock.span / clock.previous;
+                motion = (ratio * ratio) * elastic_motions[v];
+            }
+            let pull = mass * motion.xyz;
+            impulse = dot(pull, pull);
+            elastic_forces[v] -= vec4<f32>(pull / square, 0.0);
         }
-        scale = vec3<f32>(1.0) / (vec3<f32>(1.0 / inverse_mass) + (clock.span * clock.span) * stiffness);
+        elastic_scales[v] = scale;
+        elastic_motions[v] = motion;
+        displacements[v] += motion;
     }
-    elastic_scales[v] = vec4<f32>(scale, 0.0);
+    let total = group_sum(vec2<f32>(0.0, impulse), invocation.lane);
+    if (invocation.lane == 0u && v < range.end) {
+        partials[group_index(invocation)] = total;
+    }
 }
 
 // Argument 0: q = (M − τ² K) p and the leaves of p·q. Argument 1: q = τ² (f + K p). Nothing where a vertex is pinned.
@@ -75,13 +95,13 @@ fn apply_stiffness(invocation: Invocation) {
     let v = element(invocation);
     var curvature = 0.0;
     if (v < range.end) {
-        let inverse_mass = vertices[v].inverse_mass;
+        let mass = elastic_scales[v].w;
         var product = vec3<f32>();
-        if (inverse_mass > 0.0 && range.arguments.x == 0u) {
+        if (mass > 0.0 && range.arguments.x == 0u) {
             let here = searches[v].xyz;
-            product = here / inverse_mass - (clock.span * clock.span) * stiffness_force(v);
+            product = mass * here - (clock.span * clock.span) * stiffness_force(v);
             curvature = dot(here, product);
-        } else if (inverse_mass > 0.0) {
+        } else if (mass > 0.0) {
             product = (clock.span * clock.span) * (elastic_forces[v].xyz + stiffness_force(v));
         }
         products[v] = vec4<f32>(product, 0.0);
@@ -100,6 +120,7 @@ fn apply_elastic(invocation: Invocation) {
         return;
     }
     displacements[v] += elastic_solutions[v];
+    elastic_motions[v] += elastic_solutions[v];
 }
 
 // A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere.

@@ -14,10 +14,9 @@ fn gather_springs(invocation: Invocation) {
     }
     let here = vertices[v].position;
     var force = vec3<f32>();
-    for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k++) {
-        let entry = spring_incidence[k];
-        let spring = springs[entry / 2u];
-        let d = vertices[select(spring.head, spring.tail, (entry & 1u) == 1u)].position - here;
+    for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k += 2u) {
+        let spring = springs[spring_incidence[k] / 2u];
+        let d = vertices[spring_incidence[k + 1u]].position - here;
         let extent = length(d);
         if (extent > 0.0) {
             force += (spring.stiffness * (extent - spring.rest) / extent) * d;

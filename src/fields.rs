@@ -173,7 +173,8 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<Link>("springs", Domain::Springs, "shear springs").exact(),
     Spec::of::<YarnSpan>("yarns", Domain::Yarns, "ranges of edges, each a yarn").exact(),
     Spec::of::<u32>("edge_incidence", Domain::EdgeIncidence, "CSR, entry = edge << 1 | is_head").exact(),
-    Spec::of::<u32>("spring_incidence", Domain::SpringIncidence, "CSR, entry = spring << 1 | is_head").exact(),
+    Spec::of::<u32>("spring_incidence", Domain::SpringIncidence, "CSR, entry = spring << 1 | is_head, other end")
+        .exact(),
     Spec::of::<u32>("colored_edges", Domain::Edges, "edge indices, each color a contiguous range").exact(),
     Spec::of::<u32>("triangles", Domain::TriangleCorners, "corners of the drawn triangles").exact(),
     Spec::of::<u32>("triangle_incidence", Domain::TriangleIncidence, "CSR, entry = triangle").exact(),
@@ -213,11 +214,18 @@ pub const TABLE: &[Spec] = &[
     .floor(span),
     Spec::of::<Vertex>("warm_vertices", Domain::Vertices, "positions [m] and inverses of mass with tension [1/kg]"),
     // Implicit elasticity: the same on vertices.
-    Spec::of::<[f32; 4]>("spring_directions", Domain::Springs, "xyz: unit direction, w: max(1 − l/|d|, 0)")
-        .floor(|_| 1.0),
+    Spec::of::<[f32; 4]>(
+        "spring_directions",
+        Domain::Springs,
+        "xyz: √(k − w) n [√(N/m)], w: k max(1 − l/|d|, 0) [N/m]",
+    )
+    .floor(|f| stiffest(f).max(1.0)),
     Spec::of::<[f32; 4]>("elastic_forces", Domain::Vertices, "forces of the springs at the start [N]").floor(tension),
     Spec::of::<[f32; 4]>("elastic_scales", Domain::Vertices, "1/diagonal of M − τ²K [1/kg]"),
-    Spec::of::<[f32; 4]>("elastic_solutions", Domain::Vertices, "y: correction of the prediction [m]").floor(span),
+    Spec::of::<[f32; 4]>("elastic_solutions", Domain::Vertices, "what is added to y [m]").floor(span),
+    Spec::of::<[f32; 4]>("elastic_motions", Domain::Vertices, "y: what springs did to the last prediction [m]")
+        .persistent()
+        .floor(span),
     Spec::of::<[f32; 4]>("elastic_residuals", Domain::Vertices, "r = τ²(f + K u) − (M − τ²K) y [kg·m]").floor(impulse),
     Spec::of::<[f32; 4]>("elastic_searches", Domain::Vertices, "p: search direction [m]").floor(span),
     Spec::of::<[f32; 4]>("elastic_products", Domain::Vertices, "(M − τ²K) p [kg·m]").floor(impulse),
@@ -249,8 +257,12 @@ fn span(fields: &Fields) -> f32 {
 
 /// Rounding of an edge vector as a pull on a vertex that is held by springs \[kg·m\].
 fn impulse(fields: &Fields) -> f32 {
-    let stiffness = links(fields, "springs").fold(0.0f32, |most, link| most.max(link.stiffness));
-    span(fields) * (mass(fields) + 4.0 * stiffness * step(fields) * step(fields))
+    span(fields) * (mass(fields) + 4.0 * stiffest(fields) * step(fields) * step(fields))
+}
+
+/// Stiffness of the stiffest spring \[N/m\].
+fn stiffest(fields: &Fields) -> f32 {
+    links(fields, "springs").fold(0.0, |most, link| most.max(link.stiffness))
 }
 
 /// Tension of the stiffest spring at its own length \[N\].

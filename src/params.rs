@@ -182,7 +182,7 @@ pub struct Frame {
     pub(crate) expected_load: f32,
     /// dt² over the load s that one substep may have \[s²\].
     pub(crate) load_scale: f32,
-    /// |r|/|r_0| at which the implicit elastic solve ends.
+    /// Residual at which the implicit elastic solve ends, as a part of M y and per second of the step.
     pub(crate) elastic_tolerance: f32,
     /// r·r over τ⁴ below which it ends anyway \[N²\].
     pub(crate) elastic_floor: f32,

@@ -140,6 +140,11 @@ impl StepBounds {
     pub fn new(mesh: &Mesh) -> Self {
         Self { shear: shear_step(mesh), load: rest_load(mesh) }
     }
+
+    /// Longest step that keeps explicit springs stable \[s\]; infinite where there is none.
+    pub(crate) fn explicit_step(&self) -> f32 {
+        self.shear as f32
+    }
 }
 
 fn at_least(substeps: f64) -> f64 {

@@ -111,6 +111,17 @@ impl Incidence {
         &self.words
     }
 
+    /// The array with the other end of a link behind each of its entries: `vertex_count + 1` places, then pairs.
+    pub(crate) fn with_ends(&self, links: &[Link]) -> Vec<u32> {
+        let first = self.vertex_count as u32 + 1;
+        let places = self.words[..self.vertex_count + 1].iter().map(|place| first + 2 * (place - first));
+        let pairs = self.words[self.vertex_count + 1..].iter().flat_map(|&entry| {
+            let link = links[(entry / 2) as usize];
+            [entry, if entry & 1 == 1 { link.tail } else { link.head }]
+        });
+        places.chain(pairs).collect()
+    }
+
     /// The links at a vertex, ascending: index and whether the vertex is the head. Nothing for a
     /// vertex that does not exist.
     pub fn of(&self, vertex: usize) -> impl ExactSizeIterator<Item = (u32, bool)> + '_ {

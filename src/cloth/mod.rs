@@ -434,7 +434,7 @@ impl Cloth {
             mean_mass: self.shape.mean_mass,
             expected_load: plan.expected_load,
             load_scale: plan.load_scale,
-            elastic_tolerance: elastic::TOLERANCE,
+            elastic_tolerance: elastic::TOLERANCE / self.shape.step_bounds.explicit_step(),
             elastic_floor: self.shape.elastic_floor(),
             padding: UVec2::ZERO,
         }))

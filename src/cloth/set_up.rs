@@ -21,13 +21,14 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
     let topology = Topology::new(&mesh);
     let triangles: Vec<u32> = mesh.triangles().into_iter().flatten().collect();
     let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
+    let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
     let sizes = Sizes {
         vertices: mesh.vertex_count(),
         edges: mesh.edge_count(),
         springs: mesh.springs().len(),
         yarns: topology.yarns.yarns.len(),
         edge_incidence: topology.edge_incidence.words().len(),
-        spring_incidence: topology.spring_incidence.words().len(),
+        spring_incidence: spring_incidence.len(),
         triangle_corners: triangles.len(),
         triangle_incidence: triangle_incidence.words().len(),
     };
@@ -41,7 +42,7 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
     }
     fields.get_mut("springs")?.copy_from_slice(mesh.springs());
     fields.get_mut::<u32>("edge_incidence")?.copy_from_slice(topology.edge_incidence.words());
-    fields.get_mut::<u32>("spring_incidence")?.copy_from_slice(topology.spring_incidence.words());
+    fields.get_mut::<u32>("spring_incidence")?.copy_from_slice(&spring_incidence);
     fields.get_mut::<u32>("colored_edges")?.copy_from_slice(&topology.coloring.colored_edges);
     fields.get_mut::<u32>("triangles")?.copy_from_slice(&triangles);
     fields.get_mut::<u32>("triangle_incidence")?.copy_from_slice(triangle_incidence.words());

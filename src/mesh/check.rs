@@ -41,7 +41,7 @@ pub(super) fn check_positions(positions: &[[f32; 3]]) -> Result<()> {
     Ok(())
 }
 
-/// An incidence list holds `vertex_count + 1` offsets and two entries per link; an offset must fit
+/// An incidence list holds `vertex_count + 1` offsets and up to four words per link; an offset must fit
 /// a `u32`, and so must an entry, `2 × link + 1`.
 pub(super) fn check_counts(vertex_count: usize, link_count: usize) -> Result<()> {
     let (vertices, links) = (vertex_count as u64, link_count as u64);
@@ -50,8 +50,8 @@ pub(super) fn check_counts(vertex_count: usize, link_count: usize) -> Result<()>
     if vertices > u64::from(u32::MAX / 2) {
         return too_many("vertex count", vertices, "at most 2147483647");
     }
-    if vertices + 1 + 2 * links > u64::from(u32::MAX) {
-        let expected = "so few that vertices + 2 × links is below 2³² − 1";
+    if vertices + 1 + 4 * links > u64::from(u32::MAX) {
+        let expected = "so few that vertices + 4 × links is below 2³² − 1";
         return too_many("link count", links, expected);
     }
     Ok(())
@@ -124,8 +124,8 @@ mod tests {
         assert!(check_counts(u32::MAX as usize / 2, 0).is_ok());
         let vertices = check_counts(u32::MAX as usize / 2 + 1, 0);
         assert!(matches!(vertices, Err(Error::OutOfRange { field: "vertex count", .. })));
-        assert!(check_counts(10, (u32::MAX as usize - 11) / 2).is_ok());
-        let links = check_counts(10, (u32::MAX as usize - 11) / 2 + 1);
+        assert!(check_counts(10, (u32::MAX as usize - 11) / 4).is_ok());
+        let links = check_counts(10, (u32::MAX as usize - 11) / 4 + 1);
         assert!(matches!(links, Err(Error::OutOfRange { field: "link count", .. })));
     }
 }

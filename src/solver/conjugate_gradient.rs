@@ -18,7 +18,7 @@ use crate::cpu::{Run, group_sum};
 use crate::error::Result;
 use crate::params::{Clock, Frame, GROUP, Meters, sums};
 use crate::program::{Body, Kernel, Recorder, Shape};
-use crate::stage::reduce;
+use crate::stage::{elastic, reduce};
 
 const WGSL: &str = include_str!("../../shaders/conjugate_gradient.wgsl");
 
@@ -123,7 +123,9 @@ fn begin_solve_body(run: &mut Run<'_>) -> Result<()> {
         frame.live.w * frame.live.w * start[1]
     } else {
         let square = clock.span * clock.span;
-        (frame.elastic_tolerance * frame.elastic_tolerance * start[1]).max(frame.elastic_floor * square * square)
+        let tolerance = (frame.elastic_tolerance * clock.span).min(elastic::LOOSEST);
+        (tolerance * tolerance * start[1].max(totals[sums::CURVATURE as usize][1]))
+            .max(frame.elastic_floor * square * square)
     };
     totals[sums::PREVIOUS as usize] = [start[0], start[1], goal, 0.0];
     totals[sums::CURVATURE as usize] = [1.0, 0.0, 0.0, 0.0];

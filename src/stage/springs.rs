@@ -48,15 +48,13 @@ fn gather_springs_body(run: &mut Run<'_>) -> Result<()> {
         let here = vertices[v].position;
         let mut sum = [f32x4::ZERO; 3];
         // Four springs at once: an inner vertex of a grid has four.
-        for entries in incidence[incidence[v] as usize..incidence[v + 1] as usize].chunks(4) {
-            // Beyond the last spring: itself again, without stiffness. Written out: in a loop the parts of a vector would go
+        for entries in incidence[incidence[v] as usize..incidence[v + 1] as usize].chunks(8) {
+            // Beyond the last spring: nothing, without stiffness. Written out: in a loop the parts of a vector would go
             // through memory.
             let of = |k: usize| {
-                let entry = entries[k.min(entries.len() - 1)];
+                let Some([entry, other]) = entries.get(2 * k..2 * k + 2) else { return (f32x4::ZERO, 0.0, 0.0) };
                 let spring = springs[(entry / 2) as usize];
-                let other = if entry & 1 == 1 { spring.tail } else { spring.head };
-                let stiffness = if k < entries.len() { spring.stiffness } else { 0.0 };
-                (f32x4::new(bytemuck::cast(vertices[other as usize])), stiffness, spring.rest)
+                (f32x4::new(bytemuck::cast(vertices[*other as usize])), spring.stiffness, spring.rest)
             };
             let (p, q, r, s) = (of(0), of(1), of(2), of(3));
             let [x, y, z, _] = f32x4::transpose([p.0, q.0, r.0, s.0]);
