@@ -5,7 +5,7 @@
 //! to 16 bytes anyway).
 
 use crate::error::{Error, Result};
-use crate::params::{Clock, Element, Frame, GROUP, GUARDS, Link, Meters, Vertex, YarnSpan, sums};
+use crate::params::{Clock, Element, Frame, GROUP, GUARDS, LineRow, Link, Meters, Vertex, YarnSpan, sums};
 
 /// What the elements of a field correspond to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +178,12 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<u32>("colored_edges", Domain::Edges, "edge indices, each color a contiguous range").exact(),
     Spec::of::<u32>("triangles", Domain::TriangleCorners, "corners of the drawn triangles").exact(),
     Spec::of::<u32>("triangle_incidence", Domain::TriangleIncidence, "CSR, entry = triangle").exact(),
+    Spec::of::<[f32; 4]>(
+        "constraints",
+        Domain::Vertices,
+        "xyz: n, w: 1 where motion across n is left (0 0 0 1: all), 0 where motion along n is (0: none)",
+    )
+    .floor(|_| 1.0),
     // Forces and what they do to pins.
     Spec::of::<[f32; 4]>("forces", Domain::Vertices, "forces other than gravity and drag [N]").floor(tension),
     Spec::of::<[f32; 4]>(
@@ -231,8 +237,7 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<[f32; 4]>("elastic_products", Domain::Vertices, "(M − τ²K) p [kg·m]").floor(impulse),
     Spec::of::<[f32; 4]>("elastic_preconditioned", Domain::Vertices, "z = P r [m]").floor(span),
     // Line solves.
-    Spec::of::<[f32; 4]>("yarn_directions", Domain::Edges, "xyz: direction, w: 1/mass of the start of a row").scratch(),
-    Spec::of::<[f32; 4]>("eliminations", Domain::Edges, "rows of a line solve, then its steps and solution").scratch(),
+    Spec::of::<LineRow>("line_rows", Domain::Edges, "rows of a line solve, then its steps and solution").scratch(),
     // Reductions, control and reports.
     Spec::of::<[f32; 2]>("partials", Domain::Groups, "one leaf of a reduction per workgroup").floor(terms),
     Spec::of::<[f32; 2]>("strain_partials", Domain::Groups, "x: largest strain of a workgroup's edges").floor(|_| 1.0),
