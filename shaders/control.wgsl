@@ -27,7 +27,7 @@ fn begin_frame() {
     if (frame.relocated != 0u || frame.commanded > 1u) {
         times[0].previous = 0.0;
     }
-    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0.0, 0u, count, 1e30, 0u);
+    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0.0, 0u, count, 1e30, 0.0);
     faults[0] = 0u;
 }
 
@@ -64,7 +64,8 @@ fn begin_substep() {
 
 // Folds the leaves of a measurement, notes the strain and ends the loop where it is within the limit: one workgroup.
 // Arguments: iterations done, guard word of a loop inside that should have ended before its bound (0: none), guard word of
-// a loop that starts here where the strain is not within the limit (0: the own loop goes on or ends).
+// a loop that starts here where the strain is not within the limit (0: the own loop goes on or ends), 1 if a collision pass
+// follows.
 @compute @workgroup_size(GROUP)
 fn judge_strain(invocation: Invocation) {
     var most = 0.0;
@@ -82,7 +83,9 @@ fn judge_strain(invocation: Invocation) {
     }
     totals[STRAIN] = vec4<f32>(strain, 0.0, 0.0, 0.0);
     meters[0].strain = strain;
-    if (times[0].substep == times[0].substeps) {
+    if (range.arguments.w == 1u) {
+        meters[0].before_contact = strain;
+    } else if (times[0].substep == times[0].substeps) {
         meters[0].best = min(meters[0].best, strain);
     }
     meters[0].iterations += range.arguments.x;

@@ -14,6 +14,8 @@
 @group(0) @binding(10) var<storage, read_write> elastic_forces: array<vec4<f32>>;
 @group(0) @binding(11) var<storage, read_write> reactions: array<vec4<f32>>;
 @group(0) @binding(12) var<storage, read_write> elastic_motions: array<vec4<f32>>;
+@group(0) @binding(13) var<storage, read_write> elastic_residuals: array<vec4<f32>>;
+@group(0) @binding(14) var<storage, read> bend_forces: array<vec4<f32>>;
 
 // (K p) of one vertex.
 fn stiffness_force(v: u32) -> vec3<f32> {
@@ -24,7 +26,15 @@ fn stiffness_force(v: u32) -> vec3<f32> {
         let d = searches[spring_incidence[k + 1u]].xyz - here;
         force += dot(n.xyz, d) * n.xyz + n.w * d;
     }
+    if (frame.bends != 0u) {
+        force += bend_forces[v].xyz;
+    }
     return force;
+}
+
+// What stiffness is multiplied by: τ² + β τ, with the damping.
+fn damped() -> f32 {
+    return clock.span * clock.span + frame.damping * clock.span;
 }
 
 // Direction of a spring times the root of what acts along it, and what acts across it: k (1 − l/|d|), not below 0 so that K
@@ -46,7 +56,7 @@ fn linearize_spring(invocation: Invocation) {
     spring_directions[e] = direction;
 }
 
-// 1/diagonal of M − τ² K and the mass, 0 for a pinned vertex. u starts where the springs moved it in the substep before, if
+// 1/diagonal of M − τ² K and the mass, 0 for a pinned vertex; the same in all directions where S may couple them. u starts where the springs moved it in the substep before, if
 // that was a good one: f becomes f − M y/τ², and |M y|² is summed up.
 @compute @workgroup_size(GROUP)
 fn start_elastic(invocation: Invocation) {
@@ -62,12 +72,15 @@ fn start_elastic(invocation: Invocation) {
         var motion = vec4<f32>();
         if (inverse_mass > 0.0) {
             let mass = 1.0 / inverse_mass;
-            var stiffness = vec3<f32>();
+            var stiffness = vec3<f32>(elastic_forces[v].w);
             for (var k = spring_incidence[v]; k < spring_incidence[v + 1u]; k += 2u) {
                 let n = spring_directions[spring_incidence[k] / 2u];
                 stiffness += n.xyz * n.xyz + vec3<f32>(n.w);
             }
-            scale = vec4<f32>(vec3<f32>(1.0) / (vec3<f32>(mass) + square * stiffness), mass);
+            if (frame.constrained != 0u) {
+                stiffness = vec3<f32>(max(max(stiffness.x, stiffness.y), stiffness.z));
+            }
+            scale = vec4<f32>(vec3<f32>(1.0) / (vec3<f32>(mass) + damped() * stiffness), mass);
             if (clock.previous > 0.0) {
                 let ratio = clock.span / clock.previous;
                 motion = (ratio * ratio) * elastic_motions[v];
@@ -86,7 +99,7 @@ fn start_elastic(invocation: Invocation) {
     }
 }
 
-// Argument 0: q = (M − τ² K) p and the leaves of p·q. Argument 1: q = τ² (f + K p). Nothing where a vertex is pinned.
+// q = S (M − τ² K) p and the leaves of p·q. Nothing where a vertex is pinned.
 @compute @workgroup_size(GROUP)
 fn apply_stiffness(invocation: Invocation) {
     if (!running()) {
@@ -97,12 +110,10 @@ fn apply_stiffness(invocation: Invocation) {
     if (v < range.end) {
         let mass = elastic_scales[v].w;
         var product = vec3<f32>();
-        if (mass > 0.0 && range.arguments.x == 0u) {
+        if (mass > 0.0) {
             let here = searches[v].xyz;
-            product = mass * here - (clock.span * clock.span) * stiffness_force(v);
+            product = allowed(v, mass * here - damped() * stiffness_force(v));
             curvature = dot(here, product);
-        } else if (mass > 0.0) {
-            product = (clock.span * clock.span) * (elastic_forces[v].xyz + stiffness_force(v));
         }
         products[v] = vec4<f32>(product, 0.0);
     }
@@ -110,6 +121,20 @@ fn apply_stiffness(invocation: Invocation) {
     if (invocation.lane == 0u && v < range.end) {
         partials[group_index(invocation)] = total;
     }
+}
+
+// r = S τ² (f + K u), f with what the start of the solve took from it. Nothing where a vertex is pinned.
+@compute @workgroup_size(GROUP)
+fn elastic_residual(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    var residual = vec3<f32>();
+    if (elastic_scales[v].w > 0.0) {
+        residual = allowed(v, (clock.span * clock.span) * elastic_forces[v].xyz + damped() * stiffness_force(v));
+    }
+    elastic_residuals[v] = vec4<f32>(residual, 0.0);
 }
 
 // u += y.
@@ -123,12 +148,18 @@ fn apply_elastic(invocation: Invocation) {
     elastic_motions[v] += elastic_solutions[v];
 }
 
-// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere.
+// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere. Holds and
+// contacts bear what they take of it all.
 @compute @workgroup_size(GROUP)
 fn bear_elastic(invocation: Invocation) {
     let v = element(invocation);
-    if (!running() || v >= range.end || vertices[v].inverse_mass > 0.0) {
+    if (!running() || v >= range.end || !bears(vertices[v].inverse_mass)) {
         return;
     }
-    reactions[v] += vec4<f32>(stiffness_force(v) / f32(clock.substeps), 0.0);
+    let inverse_mass = vertices[v].inverse_mass;
+    var force = (1.0 + frame.damping / clock.span) * stiffness_force(v);
+    if (inverse_mass > 0.0) {
+        force += elastic_forces[v].xyz;
+    }
+    reactions[v] += vec4<f32>(borne(v, inverse_mass, force) / f32(clock.substeps), 0.0);
 }

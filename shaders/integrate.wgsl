@@ -35,10 +35,13 @@ fn relocate(invocation: Invocation) {
     displacements[v] = vec4<f32>();
 }
 
-// Whether the caller said something about this vertex in this frame.
-fn commanded(v: u32) -> bool {
-    return frame.commanded != 0u && commands[v].w != 0.0;
+// Whether the caller said something of this kind about this vertex in this frame.
+fn commanded(v: u32, kind: f32) -> bool {
+    return frame.commanded != 0u && commands[v].w == kind;
 }
+
+const TARGET: f32 = 1.0;
+const IMPULSE: f32 = 2.0;
 
 // BDF2: the velocity that a step starts from, v + r²/(1+2r) (v − v_previous).
 @compute @workgroup_size(GROUP)
@@ -68,7 +71,7 @@ fn predict(invocation: Invocation) {
         let remainder = (displacements[v].xyz - way) + clock.recall * way;
         let acceleration = frame.gravity + vertex.inverse_mass * forces[v].xyz;
         var velocity = velocities[v].xyz;
-        if (clock.substep == 1u && commanded(v)) {
+        if (clock.substep == 1u && commanded(v, IMPULSE)) {
             velocity += vertex.inverse_mass * commands[v].xyz;
         }
         // Drag acts on the motion there is, not on what gravity is about to add: weight at rest stays the weight.
@@ -77,7 +80,7 @@ fn predict(invocation: Invocation) {
         displacements[v] = vec4<f32>(remainder + clock.span * velocity, 0.0);
     } else {
         var way = vec3<f32>();
-        if (commanded(v)) {
+        if (commanded(v, TARGET)) {
             way = (commands[v].xyz - vertex.position) / f32(clock.substeps - clock.substep + 1u);
         }
         reactions[v] += vec4<f32>(forces[v].xyz / f32(clock.substeps), 0.0);
@@ -123,14 +126,14 @@ fn commit(invocation: Invocation) {
     if (vertex.inverse_mass > 0.0) {
         velocities[v] = vec4<f32>((moved - remainders[v].xyz) / clock.span, 0.0);
         vertices[v].position = vertex.position + moved;
-        if (frame.second_order != 0u && clock.substep == 1u && commanded(v)) {
+        if (frame.second_order != 0u && clock.substep == 1u && commanded(v, IMPULSE)) {
             // An impulse belongs to the past, too: it is no acceleration that goes on.
             previous_velocities[v] += vec4<f32>(vertex.inverse_mass * commands[v].xyz, 0.0);
         }
         return;
     }
     velocities[v] = vec4<f32>(moved / clock.h, 0.0);
-    if (commanded(v)) {
+    if (commanded(v, TARGET)) {
         // A driven pin ends the frame exactly at its target; a resting pin is not written at all.
         vertices[v].position = select(vertex.position + moved, commands[v].xyz, clock.substep == clock.substeps);
     }

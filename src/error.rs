@@ -78,6 +78,71 @@ pub enum Error {
         vertex: u32,
     },
 
+    /// A body has a hole: an edge belongs to one triangle only.
+    #[error("the body is open: the edge between vertices {a} and {b} belongs to one triangle only")]
+    OpenEdge {
+        /// The lower vertex.
+        a: u32,
+        /// The higher vertex.
+        b: u32,
+    },
+
+    /// An edge of a body belongs to more than two triangles.
+    #[error("the edge between vertices {a} and {b} belongs to {count} triangles, but must belong to two")]
+    NonManifoldEdge {
+        /// The lower vertex.
+        a: u32,
+        /// The higher vertex.
+        b: u32,
+        /// Triangles at the edge.
+        count: usize,
+    },
+
+    /// Two triangles run along their common edge in the same direction: one of them faces inward.
+    #[error("the two triangles at the edge between vertices {a} and {b} face opposite sides of the surface")]
+    FlippedEdge {
+        /// The lower vertex.
+        a: u32,
+        /// The higher vertex.
+        b: u32,
+    },
+
+    /// A connected part of a body is inside out or encloses nothing.
+    #[error("the body is inverted: the part with triangles[{triangle}] encloses {volume:e} m³, but must face outward")]
+    Inverted {
+        /// The first triangle of the part.
+        triangle: usize,
+        /// Its signed volume, m³, not above zero.
+        volume: f64,
+    },
+
+    /// A distance grid would be larger than allowed.
+    #[error("the distance grid needs {needed} bytes, but may only have {limit}")]
+    GridMemory {
+        /// What the grid needs.
+        needed: u64,
+        /// What it may have.
+        limit: u64,
+    },
+
+    /// A solid that does not exist was named.
+    #[error("there is no solid {solid}: the scene has {count}")]
+    NoSuchSolid {
+        /// Its number.
+        solid: usize,
+        /// How many there are.
+        count: usize,
+    },
+
+    /// A group that the mesh does not have was named.
+    #[error("the mesh has no group {name:?}; it has {known}")]
+    UnknownGroup {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+
     /// Two vertices joined by an edge or a spring are in the same place at rest.
     #[error("the edge between vertices {a} and {b} has no length at rest")]
     ZeroLengthEdge {

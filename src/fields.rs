@@ -5,7 +5,10 @@
 //! to 16 bytes anyway).
 
 use crate::error::{Error, Result};
-use crate::params::{Clock, Element, Frame, GROUP, GUARDS, LineRow, Link, Meters, Vertex, YarnSpan, sums};
+use crate::params::{
+    Clock, Contact, Element, Frame, GROUP, GUARDS, HingeGradients, HingeRow, LineRow, Link, Meters, SolidRow, Vertex,
+    YarnSpan, sums,
+};
 
 /// What the elements of a field correspond to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,14 @@ pub enum Domain {
     TriangleCorners,
     /// Words of the vertex → triangle incidence.
     TriangleIncidence,
+    /// Words of the vertex → bending incidence.
+    BendIncidence,
+    /// One element per hinge.
+    Hinges,
+    /// One element per solid.
+    Solids,
+    /// Nodes of all distance grids.
+    Distances,
     /// A fixed number of elements.
     Fixed(usize),
 }
@@ -52,6 +63,16 @@ pub struct Sizes {
     pub triangle_corners: usize,
     /// Words of the vertex → triangle incidence.
     pub triangle_incidence: usize,
+    /// Words of the vertex → bending incidence.
+    pub bend_incidence: usize,
+    /// Hinges.
+    pub hinges: usize,
+    /// Whether the cloth resists bending.
+    pub bends: bool,
+    /// Solids.
+    pub solids: usize,
+    /// Nodes of all distance grids.
+    pub distances: usize,
 }
 
 impl Sizes {
@@ -67,6 +88,10 @@ impl Sizes {
             Domain::SpringIncidence => self.spring_incidence,
             Domain::TriangleCorners => self.triangle_corners,
             Domain::TriangleIncidence => self.triangle_incidence,
+            Domain::BendIncidence => self.bend_incidence,
+            Domain::Hinges => self.hinges,
+            Domain::Solids => self.solids,
+            Domain::Distances => self.distances,
             Domain::Fixed(count) => count,
         }
     }
@@ -184,17 +209,23 @@ pub const TABLE: &[Spec] = &[
         "xyz: n, w: 1 where motion across n is left (0 0 0 1: all), 0 where motion along n is (0: none)",
     )
     .floor(|_| 1.0),
+    Spec::of::<[f32; 4]>("holds", Domain::Vertices, "what the caller leaves of a vertex's motion, as `constraints`")
+        .persistent(),
+    Spec::of::<[f32; 4]>("anchors", Domain::Vertices, "xyz: where a held vertex belongs [m], w: 1 if known")
+        .persistent(),
+    Spec::of::<SolidRow>("solids", Domain::Solids, "solids and their way through the frame"),
+    Spec::of::<f32>("distances", Domain::Distances, "signed distances at the nodes of grids [m]"),
+    Spec::of::<Contact>("contacts", Domain::Vertices, "what touches a vertex").floor(|f| weight(f).max(1.0)),
     // Forces and what they do to pins.
     Spec::of::<[f32; 4]>("forces", Domain::Vertices, "forces other than gravity and drag [N]").floor(tension),
     Spec::of::<[f32; 4]>(
         "commands",
         Domain::Vertices,
-        "where w is 1: of a pinned vertex its position at the end of the frame [m], of a free one an impulse [N·s]",
+        "w 1: position of a pinned or held vertex at the end of the frame [m], w 2: impulse on a free one [N·s]",
     ),
-    Spec::of::<[f32; 4]>("reactions", Domain::Vertices, "mean force of the edges on pinned vertices this frame [N]")
-        .floor(|f| span(f) * mass(f) / (step(f) * step(f))),
-    Spec::of::<f32>("tensions", Domain::Edges, "mean tension of this frame, pulling positive [N]")
-        .floor(|f| span(f) * mass(f) / (step(f) * step(f))),
+    Spec::of::<[f32; 4]>("reactions", Domain::Vertices, "mean force on pins, holds and contacts this frame [N]")
+        .floor(weight),
+    Spec::of::<f32>("tensions", Domain::Edges, "mean tension of this frame, pulling positive [N]").floor(weight),
     Spec::of::<[f32; 4]>("normals", Domain::Vertices, "unit normals for drawing").floor(|_| 1.0),
     // Jacobi.
     Spec::of::<[f32; 4]>("corrections", Domain::Edges, "pull of an edge on its tail [kg·m]")
@@ -226,7 +257,12 @@ pub const TABLE: &[Spec] = &[
         "xyz: √(k − w) n [√(N/m)], w: k max(1 − l/|d|, 0) [N/m]",
     )
     .floor(|f| stiffest(f).max(1.0)),
-    Spec::of::<[f32; 4]>("elastic_forces", Domain::Vertices, "forces of the springs at the start [N]").floor(tension),
+    Spec::of::<[f32; 4]>(
+        "elastic_forces",
+        Domain::Vertices,
+        "xyz: elastic forces at the start [N], w: diagonal of bending [N/m]",
+    )
+    .floor(tension),
     Spec::of::<[f32; 4]>("elastic_scales", Domain::Vertices, "1/diagonal of M − τ²K [1/kg]"),
     Spec::of::<[f32; 4]>("elastic_solutions", Domain::Vertices, "what is added to y [m]").floor(span),
     Spec::of::<[f32; 4]>("elastic_motions", Domain::Vertices, "y: what springs did to the last prediction [m]")
@@ -236,6 +272,18 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<[f32; 4]>("elastic_searches", Domain::Vertices, "p: search direction [m]").floor(span),
     Spec::of::<[f32; 4]>("elastic_products", Domain::Vertices, "(M − τ²K) p [kg·m]").floor(impulse),
     Spec::of::<[f32; 4]>("elastic_preconditioned", Domain::Vertices, "z = P r [m]").floor(span),
+    // Bending.
+    Spec::of::<u32>(
+        "bend_incidence",
+        Domain::BendIncidence,
+        "CSR, entry = other end, weight [N/m]; or hinge << 2 | corner",
+    )
+    .exact(),
+    Spec::of::<HingeRow>("hinges", Domain::Hinges, "folds and their rest angles"),
+    Spec::of::<HingeGradients>("hinge_gradients", Domain::Hinges, "√k ∇φ [√(N/m)]; √k (φ − φ_0) [√(N·m)]"),
+    Spec::of::<f32>("hinge_products", Domain::Hinges, "√k ∇φ·p")
+        .floor(|f| f.largest("elastic_searches") * stiffest(f).sqrt()),
+    Spec::of::<[f32; 4]>("bend_forces", Domain::Vertices, "K p of bending [N]").floor(tension),
     // Line solves.
     Spec::of::<LineRow>("line_rows", Domain::Edges, "rows of a line solve, then its steps and solution").scratch(),
     // Reductions, control and reports.
@@ -258,6 +306,11 @@ fn rest(fields: &Fields) -> f32 {
 /// Rounding of an edge vector enters displacements: a part of the rest length \[m\].
 fn span(fields: &Fields) -> f32 {
     rest(fields) / 8.0
+}
+
+/// Force that moves a vertex by that much in a substep \[N\].
+fn weight(fields: &Fields) -> f32 {
+    span(fields) * mass(fields) / (step(fields) * step(fields))
 }
 
 /// Rounding of an edge vector as a pull on a vertex that is held by springs \[kg·m\].

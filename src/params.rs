@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use bytemuck::{Pod, Zeroable};
 use encase::ShaderType;
-use glam::{UVec4, Vec3, Vec4};
+use glam::{UVec2, UVec3, UVec4, Vec3, Vec4};
 
 /// Invocations in a workgroup, and terms in one leaf of a reduction; `GROUP` in the prelude.
 pub const GROUP: usize = 64;
@@ -139,6 +139,101 @@ pub struct LineRow {
 }
 element!(LineRow { 0: direction, 1: diagonal, 2: state });
 
+/// A solid as a kernel reads it; the layout is `SolidRow` of `shaders/contact.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct SolidRow {
+    /// Where it is at the start of the frame \[m\].
+    pub(crate) start_position: Vec3,
+    /// Which shape it has.
+    pub(crate) kind: u32,
+    /// How it is turned then, a unit quaternion.
+    pub(crate) start_rotation: Vec4,
+    /// Where it is at the end of the frame \[m\].
+    pub(crate) end_position: Vec3,
+    /// First word of its grid in `distances`.
+    pub(crate) grid: u32,
+    /// How it is turned then.
+    pub(crate) end_rotation: Vec4,
+    /// Radius and half length, half sides, or the first node of the grid \[m\].
+    pub(crate) size: Vec3,
+    /// Distance that cloth keeps \[m\].
+    pub(crate) thickness: f32,
+    /// Coefficient of static friction.
+    pub(crate) friction: f32,
+    /// Coefficient of kinetic friction.
+    pub(crate) sliding: f32,
+    /// Part of the speed of an impact that is kept.
+    pub(crate) restitution: f32,
+    /// Distance of the nodes of the grid \[m\].
+    pub(crate) spacing: f32,
+    /// Nodes of the grid.
+    pub(crate) counts: UVec3,
+    pub(crate) padding: u32,
+}
+element!(SolidRow {
+    0: start_position,
+    1: kind,
+    2: start_rotation,
+    3: end_position,
+    4: grid,
+    5: end_rotation,
+    6: size,
+    7: thickness,
+    8: friction,
+    9: sliding,
+    10: restitution,
+    11: spacing,
+    12: counts,
+    13: padding,
+});
+
+impl SolidRow {
+    pub(crate) const PLANE: u32 = 0;
+    pub(crate) const SPHERE: u32 = 1;
+    pub(crate) const CAPSULE: u32 = 2;
+    pub(crate) const BLOCK: u32 = 3;
+    pub(crate) const GRID: u32 = 4;
+}
+
+/// A hinge as a kernel reads it; the layout is `HingeRow` of `shaders/bending.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct HingeRow {
+    /// Ends of the edge, and the corners opposite to it.
+    pub(crate) vertices: UVec4,
+    /// φ_0 = 2 tan(θ_0/2).
+    pub(crate) rest: f32,
+    /// \[N·m\].
+    pub(crate) stiffness: f32,
+    pub(crate) padding: UVec2,
+}
+element!(HingeRow { 0: vertices, 1: rest, 2: stiffness, 3: padding });
+
+/// Gradients of a hinge; the layout is `HingeGradients` of `shaders/bending.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct HingeGradients {
+    /// √k ∇φ at each corner \[√(N/m)\]; w of the first √k (φ − φ_0) \[√(N·m)\].
+    pub(crate) corners: [Vec4; 4],
+}
+element!(HingeGradients { 0: corners });
+
+/// What touches a vertex; the layout is `Contact` of `shaders/contact.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct Contact {
+    /// Unit normal of the surface.
+    pub(crate) normal: Vec3,
+    /// 1 + number of the solid, or 0.
+    pub(crate) solid: u32,
+    /// Reaction of the vertex before the contact \[N\].
+    pub(crate) base: Vec3,
+    /// Speed to leave with \[m/s\].
+    pub(crate) bounce: f32,
+}
+element!(Contact { 0: normal, 1: solid, 2: base, 3: bounce });
+
 /// What one dispatch works on; the `range` uniform of the prelude.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable, ShaderType)]
@@ -201,7 +296,13 @@ pub struct Frame {
     pub(crate) elastic_floor: f32,
     /// Whether `constraints` say anything.
     pub(crate) constrained: u32,
+    /// Whether `bend_forces` say anything.
+    pub(crate) bends: u32,
+    /// Time by which stiffness damps \[s\].
+    pub(crate) damping: f32,
     pub(crate) padding: u32,
+    pub(crate) padding_1: u32,
+    pub(crate) padding_2: u32,
 }
 impl Frame {
     /// Acceleration of gravity \[m/s²\].
@@ -242,7 +343,11 @@ element!(Frame {
     18: elastic_tolerance,
     19: elastic_floor,
     20: constrained,
-    21: padding,
+    21: bends,
+    22: damping,
+    23: padding,
+    24: padding_1,
+    25: padding_2,
 });
 
 /// Time inside a frame, kept by the device.
@@ -311,7 +416,8 @@ pub struct Meters {
     pub(crate) planned: u32,
     /// Smallest strain that was measured in the last substep.
     pub(crate) best: f32,
-    pub(crate) padding: u32,
+    /// Strain before the last collision pass; 0 where there is none.
+    pub(crate) before_contact: f32,
 }
 element!(Meters {
     0: strain,
@@ -325,5 +431,5 @@ element!(Meters {
     8: elastic_iterations,
     9: planned,
     10: best,
-    11: padding,
+    11: before_contact,
 });

@@ -287,6 +287,7 @@ pub struct Recorder<'a> {
     last_substep: bool,
     overloaded: bool,
     constrained: bool,
+    colliding: bool,
     context: &'static [(&'static str, &'static str)],
     items: Vec<Item>,
     guard: u32,
@@ -306,6 +307,7 @@ impl<'a> Recorder<'a> {
             last_substep: true,
             overloaded: true,
             constrained: false,
+            colliding: false,
             context: &[],
             items: Vec::new(),
             guard: 0,
@@ -365,6 +367,15 @@ impl<'a> Recorder<'a> {
     /// Whether vertices may be held or in contact, so that they do not move freely.
     pub fn constrained(&self) -> bool {
         self.constrained
+    }
+
+    /// Whether a collision pass follows the projection that is being recorded, so that its result is not final.
+    pub fn colliding(&self) -> bool {
+        self.colliding
+    }
+
+    pub(crate) fn set_colliding(&mut self, colliding: bool) {
+        self.colliding = colliding;
     }
 
     /// For a cloth whose vertices may be held or in contact.

@@ -72,6 +72,9 @@ pub struct Report {
     pub device_strain: f32,
     /// Largest strain the device measured at the end of any substep of the frame.
     pub worst_substep_strain: f32,
+    /// Largest strain the device measured before the last collision pass, which the figures of the paper show; equal to
+    /// `device_strain` where there are no solids.
+    pub strain_before_contact: f32,
     /// Strain recomputed on the host, where positions were read back.
     pub strain: Option<Strain>,
     /// Whether the host's strain is within the limit; `None` without read-back.
@@ -107,6 +110,7 @@ impl Report {
         Self {
             device_strain: meters.strain,
             worst_substep_strain: meters.worst_strain,
+            strain_before_contact: if meters.before_contact > 0.0 { meters.before_contact } else { meters.strain },
             strain: None,
             converged: None,
             iterations: meters.iterations,

@@ -18,6 +18,7 @@
 
 use crate::error::{Error, Result};
 use crate::mesh::{Mass, Mesh, MeshDescriptor};
+use crate::solid::Solid;
 
 /// The names [`Scene::named`] knows.
 pub const NAMES: [&str; 5] = ["chain", "curtain", "hang", "patch", "sheet"];
@@ -36,6 +37,8 @@ pub struct Scene {
     pub mesh: Mesh,
     /// Start positions, one per vertex, m. Pinned vertices stay at theirs.
     pub start: Vec<[f32; 3]>,
+    /// What is around it.
+    pub solids: Vec<Solid>,
 }
 
 impl Scene {
@@ -55,10 +58,15 @@ impl Scene {
         }
     }
 
+    /// A cloth that starts at these positions, with nothing around it.
+    pub fn new(name: &'static str, mesh: Mesh, start: Vec<[f32; 3]>) -> Self {
+        Self { name, mesh, start, solids: Vec::new() }
+    }
+
     fn at_rest(name: &'static str, descriptor: MeshDescriptor) -> Result<Self> {
         let mesh = Mesh::new(descriptor)?;
         let start = mesh.positions().to_vec();
-        Ok(Self { name, mesh, start })
+        Ok(Self::new(name, mesh, start))
     }
 }
 

@@ -28,10 +28,16 @@ pub struct Settings {
     pub substeps: Substeps,
     /// Order of the time stepping.
     pub stepping: Stepping,
+    /// Damping of internal motion \[s\]: shear and bending that change at a rate resist as if they had gone on for this
+    /// long. Works where springs are integrated implicitly, and asks for that.
+    pub damping: f32,
     /// How the shear springs are integrated.
     pub elasticity: Elasticity,
     /// The solver.
     pub method: Method,
+    /// Rounds of projection and collision at most, beyond the first, in the last substep of a frame; friction gives way in
+    /// the second half of them.
+    pub contact_rounds: u32,
     /// Stages of the user's own, run before the prediction.
     pub stages: Vec<Arc<dyn Stage>>,
     /// Dispatches in one submission at most, where this crate submits: long submissions block a desktop, and some
@@ -53,8 +59,10 @@ impl Default for Settings {
             drag: 0.0,
             substeps: Substeps::Auto,
             stepping: Stepping::Euler,
+            damping: 0.0,
             elasticity: Elasticity::Auto,
             method: Method::default(),
+            contact_rounds: 8,
             stages: Vec::new(),
             dispatches_per_submission: 2000,
             dispatch_budget: 1000,
@@ -91,6 +99,11 @@ impl Settings {
             }
         }
         within("drag", self.drag.into(), (0.0..=1e6).contains(&self.drag), "in [0, 1e6] 1/s")?;
+        let damped = self.damping > 0.0;
+        within("damping", self.damping.into(), (0.0..=1e3).contains(&self.damping), "in [0, 1000] s")?;
+        let explicit = self.elasticity == Elasticity::Explicit;
+        within("damping", self.damping.into(), !(damped && explicit), "0 where springs are explicit")?;
+        within("contact_rounds", self.contact_rounds.into(), self.contact_rounds <= 1000, "at most 1000")?;
         let each = self.dispatches_per_submission;
         within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
         self.substeps.validate()?;
@@ -104,7 +117,8 @@ impl Settings {
     /// # Errors
     /// As [`Substeps::plan`].
     pub fn plan(&self, bounds: &StepBounds, dt: f32) -> Result<Plan> {
-        self.substeps.plan(bounds, self.gravity, dt, self.elasticity, self.method.solver().load())
+        let elasticity = if self.damping > 0.0 { Elasticity::Implicit } else { self.elasticity };
+        self.substeps.plan(bounds, self.gravity, dt, elasticity, self.method.solver().load())
     }
 
     /// Refuses a limit that positions of this resolution cannot hold.

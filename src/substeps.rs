@@ -159,6 +159,11 @@ fn shear_step(mesh: &Mesh) -> f64 {
         stiffness[spring.tail as usize] += f64::from(spring.stiffness);
         stiffness[spring.head as usize] += f64::from(spring.stiffness);
     }
+    // The largest eigenvalue of signed weights is below twice the sum of their sizes; hinges are about as stiff.
+    for pair in mesh.bending_pairs() {
+        stiffness[pair.ends[0] as usize] += f64::from(pair.weight.abs());
+        stiffness[pair.ends[1] as usize] += f64::from(pair.weight.abs());
+    }
     let inverse_masses = mesh.inverse_masses();
     let stiffest =
         stiffness.iter().zip(inverse_masses).map(|(sum, w)| 0.25 * sum * f64::from(w)).fold(0.0f64, f64::max);

@@ -106,6 +106,25 @@ impl Incidence {
         Self { words, vertex_count }
     }
 
+    /// Lists of words per vertex, in one array like the others: `vertex_count + 1` places, then the words.
+    pub(crate) fn of_words(vertex_count: usize, entries: &[(u32, [u32; 2])], width: usize) -> Vec<u32> {
+        let mut words = vec![0_u32; vertex_count + 1 + width * entries.len()];
+        for (vertex, _) in entries {
+            words[*vertex as usize + 1] += width as u32;
+        }
+        words[0] = vertex_count as u32 + 1;
+        for vertex in 0..vertex_count {
+            words[vertex + 1] += words[vertex];
+        }
+        let mut next = words[..vertex_count].to_vec();
+        for (vertex, entry) in entries {
+            let place = next[*vertex as usize] as usize;
+            words[place..place + width].copy_from_slice(&entry[..width]);
+            next[*vertex as usize] += width as u32;
+        }
+        words
+    }
+
     /// The array as it is uploaded: `vertex_count + 1` places, then the entries.
     pub fn words(&self) -> &[u32] {
         &self.words

@@ -16,7 +16,7 @@ use taut::program::{Kernel, Recorder};
 use taut::stage::Stage;
 use taut::{
     Cloth, Elasticity, Error, FastProjection, FrameInput, GaussSeidel, Jacobi, Mass, Mesh, MeshDescriptor, Method,
-    PinTarget, Preconditioner, Relocation, Result, Scene, Settings, Substeps, YarnSweep, scene,
+    PinTarget, Pose, Preconditioner, Result, Scene, Settings, Substeps, YarnSweep, scene,
 };
 
 const NAN: f32 = f32::NAN;
@@ -247,7 +247,7 @@ fn bad_commands_are_refused_and_change_nothing() {
         let refused = impulse(&mut cloth, 12, [0.0, 0.0, bad]);
         assert!(matches!(refused, Err(Error::NotFinite { field: "impulse", index: 12 })));
     }
-    let teleport = |cloth: &mut Cloth, rotation, translation| cloth.teleport(Relocation { rotation, translation });
+    let teleport = |cloth: &mut Cloth, rotation, translation| cloth.teleport(Pose { rotation, translation });
     let unit = [0.0, 0.0, 0.0, 1.0];
     assert!(matches!(
         teleport(&mut cloth, [NAN, 0.0, 0.0, 1.0], [0.0; 3]),
@@ -272,7 +272,7 @@ fn reset_forgets_what_was_not_stepped_yet() {
     let (mut calm, mut hasty) = (cpu(hang(), Settings::default()), cpu(hang(), Settings::default()));
     hasty.step(&frame(FRAME)).expect("the step runs");
     hasty.add_impulse(12, [0.0, 0.1, 0.0]).expect("the vertex is free");
-    hasty.teleport(Relocation { translation: [1.0; 3], ..Default::default() }).expect("it is valid");
+    hasty.teleport(Pose { translation: [1.0; 3], ..Default::default() }).expect("it is valid");
     hasty.reset().expect("the start is valid");
     for cloth in [&mut calm, &mut hasty] {
         cloth.step(&frame(FRAME)).expect("the step runs");
@@ -604,7 +604,7 @@ fn act(cloth: &mut Cloth, action: &Action) -> Result<()> {
         }
         Action::Impulse(vertex, impulse) => cloth.add_impulse(*vertex, *impulse),
         Action::Teleport(rotation, translation) => {
-            cloth.teleport(Relocation { rotation: *rotation, translation: *translation })
+            cloth.teleport(Pose { rotation: *rotation, translation: *translation })
         }
         Action::SetState(vectors) => {
             let count = cloth.mesh().vertex_count().min(vectors.len());
@@ -619,7 +619,7 @@ fn act(cloth: &mut Cloth, action: &Action) -> Result<()> {
 fn survives(descriptor: &MeshDescriptor, settings: Settings, actions: &[Action]) -> TestResult {
     let Ok(mesh) = Mesh::new(descriptor.clone()) else { return Ok(None) };
     let start = mesh.positions().to_vec();
-    let Ok(mut cloth) = Cloth::on_cpu(Scene { name: "random", mesh, start }, settings) else { return Ok(None) };
+    let Ok(mut cloth) = Cloth::on_cpu(Scene::new("random", mesh, start), settings) else { return Ok(None) };
     for action in actions {
         let before = everything(&cloth);
         if act(&mut cloth, action).is_err() {
@@ -703,7 +703,7 @@ fn what_flies_away_is_stopped_before_it_is_infinite() {
         mass: Mass::PerVertex(vec![1.0; 2]),
         ..Default::default()
     };
-    let scene = Scene { name: "pair", mesh: Mesh::new(descriptor).unwrap(), start: vec![[0.0; 3], [1.0, 0.0, 0.0]] };
+    let scene = Scene::new("pair", Mesh::new(descriptor).unwrap(), vec![[0.0; 3], [1.0, 0.0, 0.0]]);
     let mut cloth = cpu(scene, Settings::default());
     cloth.add_impulse(0, [3e38, 0.0, 0.0]).unwrap();
     cloth.step(&frame(1.0)).unwrap();

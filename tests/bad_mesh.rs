@@ -285,7 +285,7 @@ prop_compose! {
         let mut faces: Vec<Face> = quads.into_iter().map(Face::Quad).collect();
         faces.extend(triangles.into_iter().map(Face::Triangle));
         let mut mesh =
-            MeshDescriptor { positions, faces, lines, mass, pins, shear, overrides };
+            MeshDescriptor { positions, faces, lines, mass, pins, shear, overrides, ..Default::default() };
         if repair {
             make_likely_valid(&mut mesh);
         }

@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use taut::{
-    Cloth, Error, FrameInput, Gpu, PinTarget, Relocation, Scene, Settings, Substeps, scene, vertex_attribute,
-    vertex_layout, wgpu,
+    Cloth, Error, FrameInput, Gpu, PinTarget, Pose, Scene, Settings, Substeps, scene, vertex_attribute, vertex_layout,
+    wgpu,
 };
 
 fn settings() -> Settings {
@@ -423,7 +423,7 @@ fn the_state_can_be_set_on_both_sides_alike() {
             assert_eq!((fresh.report.rejected, fresh.report.iterations, fresh.report.dispatches), (false, 0, 0));
             assert!(cloth.velocities().unwrap().iter().flatten().all(|v| *v == 0.0));
             cloth.set_state(&positions, &velocities).unwrap();
-            cloth.teleport(Relocation { translation: [1.0, 0.5, 0.0], ..Default::default() }).unwrap();
+            cloth.teleport(Pose { translation: [1.0, 0.5, 0.0], ..Default::default() }).unwrap();
             cloth.change(|live| live.gravity = [0.0, -1.6, 0.0]).unwrap();
             cloth.step(&frame(FRAME)).unwrap();
         }

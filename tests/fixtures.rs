@@ -31,7 +31,7 @@ fn net(rest: &[[f32; 3]], lines: &[[u32; 2]], masses: &[f32], pins: &[u32], star
         pins: pins.to_vec(),
         ..Default::default()
     });
-    Scene { name: "net", mesh: mesh.expect("the figure is valid"), start: start.to_vec() }
+    Scene::new("net", mesh.expect("the figure is valid"), start.to_vec())
 }
 
 /// Equal masses of 1 kg along a line, neighbors 1 m apart at rest.
@@ -290,7 +290,7 @@ fn k3_diagonals_are_not_constrained() {
     for (name, method) in methods() {
         let mesh = mesh.as_ref().expect("the quad is valid").clone();
         assert_eq!((mesh.edge_count(), mesh.springs().len()), (4, 0));
-        let found = stepped(Scene { name: "quad", mesh, start: start.clone() }, still(method, LEAST));
+        let found = stepped(Scene::new("quad", mesh, start.clone()), still(method, LEAST));
         // (s, c) is a unit vector to one rounding, so the projection moves by no more than that.
         let start: Vec<[f64; 3]> = start.iter().map(|x| x.map(f64::from)).collect();
         near_points(&found.positions, &start, 1.2e-7);
@@ -487,7 +487,7 @@ fn stretched_sheet(size: u32, stretch: f32) -> Scene {
         ..Default::default()
     });
     let start = rest.iter().map(|[x, y, z]| [*x, *y, stretch * z]).collect();
-    Scene { name: "stretched sheet", mesh: mesh.expect("the sheet is valid"), start }
+    Scene::new("stretched sheet", mesh.expect("the sheet is valid"), start)
 }
 
 /// As K8 and X9 were counted: residual down to 1 %, no clamp, the diagonal as preconditioner.
@@ -602,7 +602,7 @@ fn k9_identity_where_nothing_is_stretched() {
         let mesh = scene::hang(9).expect("a known scene").mesh;
         let start = mesh.positions().to_vec();
         let settings = Settings { substeps: Substeps::Auto, ..still(method, 1e-5) };
-        let found = stepped(Scene { name: "flat", mesh, start: start.clone() }, settings);
+        let found = stepped(Scene::new("flat", mesh, start.clone()), settings);
         assert_eq!(bits(&found.positions), bits(&start), "{name}");
         assert!(found.report.iterations >= 1, "{name}: at least one iteration per substep");
         assert_eq!(found.report.inner_iterations, 0, "{name}: there is nothing to solve");
@@ -689,7 +689,7 @@ fn banded(method: Method, kind: EdgeKind) -> Cloth {
     let start: Vec<[f32; 3]> = rest.iter().map(|x| shifted(x, 0.004, &mut random)).collect();
     let velocities: Vec<[f32; 3]> = rest.iter().map(|_| shifted(&[0.0; 3], 0.05, &mut random)).collect();
     let settings = Settings { method, stretch_min: 0.8, stretch_max: 1.2, strain_limit: 1e-4, ..Default::default() };
-    let scene = Scene { name: "banded", mesh: mesh.expect("the sheet is valid"), start: start.clone() };
+    let scene = Scene::new("banded", mesh.expect("the sheet is valid"), start.clone());
     let mut cloth = cpu(scene, Settings { substeps: Substeps::Fixed(20), ..settings });
     cloth.set_state(&start, &velocities).expect("the state is valid");
     cloth
@@ -1004,7 +1004,7 @@ fn everything_pinned_is_a_no_op_bitwise() {
             pins: (0..25).collect(),
             ..Default::default()
         });
-        let scene = Scene { name: "pinned", mesh: mesh.expect("the sheet is valid"), start: sheet.start };
+        let scene = Scene::new("pinned", mesh.expect("the sheet is valid"), sheet.start);
         let mut cloth = cpu(scene, Settings { method, ..Default::default() });
         let before = state(&cloth);
         for _ in 0..3 {

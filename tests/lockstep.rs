@@ -10,8 +10,8 @@ use taut::fields::Domain;
 use taut::program::{Kernel, Recorder};
 use taut::stage::Stage;
 use taut::{
-    Auto, Cloth, Error, FastProjection, GaussSeidel, Gpu, Jacobi, Method, PinTarget, Relocation, Scene, Settings,
-    Substeps, YarnSweep, lockstep, scene,
+    Auto, Cloth, Error, FastProjection, GaussSeidel, Gpu, Jacobi, Method, PinTarget, Pose, Scene, Settings, Substeps,
+    YarnSweep, lockstep, scene,
 };
 
 /// The meshes of the built-in scenes, somewhere in the middle of their motion, with every input of a frame in use.
@@ -25,7 +25,7 @@ fn moving(scene: Scene, method: Method, substeps: u32) -> Cloth {
         cloth.step(&frame(FRAME)).unwrap();
     }
     let turn = [0.0, 0.6, 0.0, 0.8];
-    cloth.teleport(Relocation { rotation: turn, translation: [0.1, 0.2, 0.3] }).unwrap();
+    cloth.teleport(Pose { rotation: turn, translation: [0.1, 0.2, 0.3] }).unwrap();
     cloth.add_impulse(free, [1e-4, 2e-4, 0.0]).unwrap();
     let targets: Vec<PinTarget> =
         pinned.into_iter().map(|vertex| PinTarget { vertex, position: [0.1, 0.2, 0.3] }).collect();

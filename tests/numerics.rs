@@ -392,7 +392,7 @@ fn singular_systems_stay_finite_and_bounded() {
         ..Default::default()
     });
     let start = vec![[0.0; 3], [1.1, 0.0, 0.0], [2.2, 0.0, 0.0]];
-    let scene = Scene { name: "rack", mesh: mesh.expect("the row is valid"), start };
+    let scene = Scene::new("rack", mesh.expect("the row is valid"), start);
     let found = stepped(&scene, still(fast(60, 1e-6))).snapshot().expect("no device");
     assert_eq!(found.positions, scene.start);
     assert_eq!((found.report.converged, found.report.rejected, found.report.iterations), (Some(false), false, 60));

@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use taut::{
-    Cloth, FastProjection, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Relocation, Scene, Settings,
-    Substeps, scene,
+    Cloth, FastProjection, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Pose, Scene, Settings, Substeps,
+    scene,
 };
 
 const G: f64 = 9.81;
@@ -16,7 +16,7 @@ fn rope(points: &[[f32; 3]], masses: Vec<f32>, pins: Vec<u32>, edge: f32) -> Sce
     // The rest shape is a straight line: only its lengths matter.
     let positions = (0..points.len()).map(|k| [k as f32 * edge, 0.0, 0.0]).collect();
     let descriptor = MeshDescriptor { positions, lines, mass: Mass::PerVertex(masses), pins, ..Default::default() };
-    Scene { name: "rope", mesh: Mesh::new(descriptor).unwrap(), start: points.to_vec() }
+    Scene::new("rope", Mesh::new(descriptor).unwrap(), points.to_vec())
 }
 
 /// A mass of 1 kg on a rod of 1 m, released horizontally.
@@ -276,7 +276,7 @@ fn teleport_does_not_whip() {
     for number in 0..20 {
         if number == 10 {
             // Half a turn about y, then away.
-            moved.teleport(Relocation { rotation: [0.0, 1.0, 0.0, 0.0], translation }).unwrap();
+            moved.teleport(Pose { rotation: [0.0, 1.0, 0.0, 0.0], translation }).unwrap();
         }
         still.step(&frame(FRAME)).unwrap();
         moved.step(&frame(FRAME)).unwrap();

@@ -22,7 +22,7 @@ use taut::program::{Dispatch, Item, Kernel, Program, Shape};
 use taut::solver::gauss_seidel::PROJECT_EDGE;
 use taut::stage::integrate::INSPECT;
 use taut::{
-    Cloth, FrameInput, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Relocation, Result, Scene, Settings,
+    Cloth, FrameInput, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Pose, Result, Scene, Settings,
     Substeps,
 };
 
@@ -314,7 +314,7 @@ fn fan() -> Scene {
     };
     let mesh = Mesh::new(descriptor).expect("the fan is valid");
     let start = mesh.positions().to_vec();
-    Scene { name: "fan", mesh, start }
+    Scene::new("fan", mesh, start)
 }
 
 /// A cloth in the middle of its motion, its last frame with everything that a frame can hold.
@@ -325,7 +325,7 @@ fn moving(scene: Scene, method: Method) -> Cloth {
         cloth.step(&frame(FRAME)).expect("the step runs");
     }
     // A turn by 0.2 rad about y, and up.
-    let relocation = Relocation { rotation: [0.0, 0.099_833_4, 0.0, 0.995_004_2], translation: [0.0, 0.1, 0.0] };
+    let relocation = Pose { rotation: [0.0, 0.099_833_4, 0.0, 0.995_004_2], translation: [0.0, 0.1, 0.0] };
     cloth.teleport(relocation).expect("the relocation is valid");
     let targets = targets(&cloth);
     cloth.step(&FrameInput { dt: FRAME, pin_targets: &targets }).expect("the step runs");

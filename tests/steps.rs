@@ -226,7 +226,7 @@ fn rods(count: u32) -> Scene {
         pins: vec![0],
         ..Default::default()
     });
-    Scene { name: "rods", mesh: mesh.expect("the rods are valid"), start: points }
+    Scene::new("rods", mesh.expect("the rods are valid"), points)
 }
 
 fn swinging(count: u32, stepping: Stepping, substeps: u32) -> Cloth {
@@ -308,7 +308,7 @@ fn a_teleport_and_an_impulse_are_no_acceleration_to_bdf2() {
         let velocities = cloth.velocities().expect("no device");
         assert!(velocities.iter().all(|v| (v[0] - 1.0).abs() < 1e-4), "{:?}", velocities[0]);
     }
-    cloth.teleport(taut::Relocation { translation: [5.0, 0.0, 0.0], ..Default::default() }).expect("it is valid");
+    cloth.teleport(taut::Pose { translation: [5.0, 0.0, 0.0], ..Default::default() }).expect("it is valid");
     for _ in 0..4 {
         cloth.step(&frame(FRAME)).expect("the step runs");
         let velocities = cloth.velocities().expect("no device");

@@ -208,7 +208,7 @@ fn yarn(points: &[[f32; 3]], pins: Vec<u32>, closed: bool) -> Scene {
     let mass = Mass::PerVertex((0..points.len()).map(|k| 1.0 + 0.5 * (k % 3) as f32).collect());
     let positions = points.to_vec();
     let descriptor = MeshDescriptor { positions, lines, mass, pins, overrides, ..Default::default() };
-    Scene { name: "yarn", mesh: Mesh::new(descriptor).unwrap(), start: points.to_vec() }
+    Scene::new("yarn", Mesh::new(descriptor).unwrap(), points.to_vec())
 }
 
 /// Positions after one exact Newton step on C = |d| − l in f64, by a dense solve.

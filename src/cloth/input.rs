@@ -26,14 +26,14 @@ pub struct PinTarget {
 
 /// A rigid motion that [`Cloth::teleport`] applies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Relocation {
+pub struct Pose {
     /// Rotation about the origin as a unit quaternion x, y, z, w.
     pub rotation: [f32; 4],
     /// Translation after the rotation \[m\].
     pub translation: [f32; 3],
 }
 
-impl Default for Relocation {
+impl Default for Pose {
     fn default() -> Self {
         Self { rotation: [0.0, 0.0, 0.0, 1.0], translation: [0.0; 3] }
     }

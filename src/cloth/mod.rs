@@ -6,9 +6,10 @@ mod read;
 mod recording;
 mod set_up;
 mod state;
+mod world;
 
 pub use draw::{vertex_attribute, vertex_layout};
-pub use input::{FrameInput, Live, PinTarget, Relocation};
+pub use input::{FrameInput, Live, PinTarget, Pose};
 
 use std::sync::Arc;
 
@@ -21,13 +22,14 @@ use crate::fields::{Fields, Sizes};
 use crate::gpu::readback::Waiting;
 use crate::gpu::{Backend, Gpu, runner};
 use crate::mesh::Mesh;
-use crate::params::Frame;
+use crate::params::{Frame, SolidRow};
 use crate::program::Program;
 use crate::scene::Scene;
 use crate::settings::Settings;
+use crate::solid::Solid;
 use crate::solver::{Method, within};
 use crate::stage::elastic;
-use crate::stage::integrate::Stepping;
+use crate::stage::integrate::{Stepping, TARGET};
 use crate::substeps::{Plan, StepBounds};
 use crate::topology::Topology;
 use recording::{Recorded, every_kernel, record};
@@ -46,11 +48,17 @@ pub struct Cloth {
     frame: u64,
     /// Dispatches of the last frame.
     dispatches: u64,
-    relocation: Option<Relocation>,
+    relocation: Option<Pose>,
     /// Vertices with an entry in `commands`.
     commanded: Vec<u32>,
     /// Whether one of them is an impulse.
     impelled: bool,
+    /// Number of vertices that are held.
+    held: usize,
+    /// Vertices whose holds the device does not know yet.
+    rehold: Vec<u32>,
+    /// What is around the cloth.
+    solids: Vec<Solid>,
     /// Time of frames that were too short to be simulated on their own \[s\].
     saved_time: f32,
     /// Whether a frame was begun and not ended.
@@ -110,9 +118,9 @@ impl Cloth {
     /// # Ok::<(), taut::Error>(())
     /// ```
     pub fn on_cpu(scene: Scene, settings: Settings) -> Result<Self> {
-        let (shape, fields, recorded) = set_up(scene, &settings)?;
+        let (shape, solids, fields, recorded) = set_up(scene, &settings)?;
         let runner = cpu::Runner::new(&every_kernel(&shape, &settings, &recorded)?, &fields)?;
-        Ok(Self::assembled(shape, settings, fields, Engine::Cpu(runner), recorded))
+        Ok(Self::assembled(shape, solids, settings, fields, Engine::Cpu(runner), recorded))
     }
 
     /// A cloth on a GPU. Pipelines are shared with the other cloths of `gpu`.
@@ -120,10 +128,10 @@ impl Cloth {
     /// # Errors
     /// As [`Cloth::on_cpu`]; [`Error::Limit`] if the mesh is too large for the device, [`Error::Device`] if it fails.
     pub async fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
-        let (shape, fields, recorded) = set_up(scene, &settings)?;
+        let (shape, solids, fields, recorded) = set_up(scene, &settings)?;
         let mut runner = runner::Runner::new(gpu, &every_kernel(&shape, &settings, &recorded)?, &fields).await?;
         runner.assemble(&recorded.program)?;
-        Ok(Self::assembled(shape, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
+        Ok(Self::assembled(shape, solids, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
     }
 
     /// [`Cloth::on_gpu`] for callers that are not async.
@@ -175,7 +183,14 @@ impl Cloth {
         &self.reason
     }
 
-    fn assembled(shape: Arc<Shape>, settings: Settings, fields: Fields, engine: Engine, recorded: Recorded) -> Self {
+    fn assembled(
+        shape: Arc<Shape>,
+        solids: Vec<Solid>,
+        settings: Settings,
+        fields: Fields,
+        engine: Engine,
+        recorded: Recorded,
+    ) -> Self {
         let reason = match &engine {
             Engine::Cpu(_) => "the CPU was asked for",
             Engine::Gpu(_) => "this device was asked for",
@@ -191,6 +206,9 @@ impl Cloth {
             relocation: None,
             commanded: Vec::new(),
             impelled: false,
+            held: 0,
+            rehold: Vec::new(),
+            solids,
             saved_time: 0.0,
             unfinished: false,
             reason: reason.into(),
@@ -270,8 +288,8 @@ impl Cloth {
     fn recorded_with(&self, method: Method) -> Result<(Settings, Recorded)> {
         method.solver().validate()?;
         let settings = Settings { method, ..self.settings.clone() };
-        let Recorded { asked, frame, budget, .. } = self.recorded;
-        let recorded = record(&self.shape, &settings, asked, frame, budget)?;
+        let Recorded { asked, frame, budget, held, .. } = self.recorded;
+        let recorded = record(&self.shape, &settings, asked, frame, budget, held)?;
         Ok((settings, recorded))
     }
 
@@ -321,7 +339,7 @@ impl Cloth {
 
     async fn step_with(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
         let Some(frame) = self.begin(input, None)? else { return Ok(()) };
-        let commands = self.fields.index("commands")?;
+        let (commands, solids) = (self.fields.index("commands")?, self.fields.index("solids")?);
         self.dispatches = match &mut self.engine {
             Engine::Cpu(runner) => {
                 self.fields.get_mut::<Frame>("frame")?[0] = frame;
@@ -329,7 +347,7 @@ impl Cloth {
             }
             Engine::Gpu(runner) => {
                 let most = self.settings.dispatches_per_submission.into();
-                let inputs = inputs(&frame, self.fields.words(commands));
+                let inputs = inputs(&frame, self.fields.words(commands), self.fields.words(solids));
                 runner.run(&inputs, most, waiting).await?
             }
         };
@@ -347,9 +365,10 @@ impl Cloth {
     pub fn encode_step(&mut self, encoder: &mut wgpu::CommandEncoder, input: &FrameInput<'_>) -> Result<u64> {
         self.runner()?;
         let Some(frame) = self.begin(input, Some(self.settings.dispatch_budget))? else { return Ok(0) };
-        let commands = self.fields.index("commands")?;
+        let (commands, solids) = (self.fields.index("commands")?, self.fields.index("solids")?);
         let runner = self.runner()?;
-        runner.record_inputs(encoder, &inputs(&frame, self.fields.words(commands)))?;
+        let inputs = inputs(&frame, self.fields.words(commands), self.fields.words(solids));
+        runner.record_inputs(encoder, &inputs)?;
         runner.encode(encoder);
         self.dispatches = self.recorded.program.dispatch_count();
         self.end()?;
@@ -371,7 +390,9 @@ impl Cloth {
             return Ok(0);
         }
         let budget = Some(self.settings.dispatch_budget);
-        Ok(record(&self.shape, &self.settings, self.plan(dt)?, self.frame, budget)?.program.dispatch_count())
+        Ok(record(&self.shape, &self.settings, self.plan(dt)?, self.frame, budget, self.held > 0)?
+            .program
+            .dispatch_count())
     }
 
     /// Checks the input, writes `commands`, records anew where needed; `None` for a frame of length 0.
@@ -380,9 +401,13 @@ impl Cloth {
         for (index, target) in input.pin_targets.iter().enumerate() {
             let vertex = target.vertex;
             let problem = match self.shape.pinned.get(vertex as usize) {
-                Some(true) if target.position.iter().all(|x| x.abs() <= 1e18) => continue,
-                Some(true) => return Err(Error::NotFinite { field: "pin_targets", index }),
-                Some(false) => "not pinned",
+                Some(pinned) if *pinned || self.is_held(vertex as usize) => {
+                    if target.position.iter().all(|x| x.abs() <= 1e18) {
+                        continue;
+                    }
+                    return Err(Error::NotFinite { field: "pin_targets", index });
+                }
+                Some(_) => "neither pinned nor held",
                 None => "not a vertex",
             };
             return Err(Error::Command { field: "pin_targets", index, vertex, problem });
@@ -396,7 +421,7 @@ impl Cloth {
         }
         for target in input.pin_targets {
             let [x, y, z] = target.position;
-            self.fields.get_mut::<[f32; 4]>("commands")?[target.vertex as usize] = [x, y, z, 1.0];
+            self.fields.get_mut::<[f32; 4]>("commands")?[target.vertex as usize] = [x, y, z, TARGET];
             self.commanded.push(target.vertex);
         }
         if dt < SHORTEST_FRAME {
@@ -404,11 +429,13 @@ impl Cloth {
             return Ok(None);
         }
         self.saved_time = 0.0;
+        self.place_solids(dt)?;
+        self.place_holds()?;
         let plan = self.recorded.plan;
         // A frame that was dropped half-way left unfinished displacements: relocating to the same place clears them.
-        let relocation = self.relocation.take().or(self.unfinished.then(Relocation::default));
+        let relocation = self.relocation.take().or(self.unfinished.then(Pose::default));
         self.unfinished = true;
-        let Relocation { rotation, translation } = relocation.unwrap_or_default();
+        let Pose { rotation, translation } = relocation.unwrap_or_default();
         let settings = &self.settings;
         let limit = settings.device_limit(self.shape.resolution);
         Ok(Some(Frame {
@@ -436,8 +463,12 @@ impl Cloth {
             load_scale: plan.load_scale,
             elastic_tolerance: elastic::TOLERANCE / self.shape.step_bounds.explicit_step(),
             elastic_floor: self.shape.elastic_floor(),
-            constrained: 0,
+            constrained: u32::from(self.held > 0 || !self.solids.is_empty()),
+            bends: self.shape.sizes.bends.into(),
+            damping: settings.damping,
             padding: 0,
+            padding_1: 0,
+            padding_2: 0,
         }))
     }
 
@@ -449,6 +480,9 @@ impl Cloth {
     fn end(&mut self) -> Result<()> {
         self.frame += 1;
         self.unfinished = false;
+        for (solid, row) in self.solids.iter_mut().zip(self.fields.get::<SolidRow>("solids")?) {
+            solid.pose = Pose { rotation: row.end_rotation.to_array(), translation: row.end_position.to_array() };
+        }
         self.forget_commands()
     }
 
@@ -465,12 +499,12 @@ impl Cloth {
     fn record(&mut self, plan: Plan, budget: Option<u64>) -> Result<()> {
         let varies = self.settings.method.solver().varies() && self.recorded.frame != self.frame;
         let key = |plan: &Plan| (plan.least, plan.most, plan.implicit, plan.bounded);
-        let same = key(&self.recorded.asked) == key(&plan);
+        let same = key(&self.recorded.asked) == key(&plan) && self.recorded.held == (self.held > 0);
         if same && self.recorded.budget == budget && !varies {
             self.recorded.plan = Plan { most: self.recorded.plan.most, ..plan };
             return Ok(());
         }
-        let recorded = record(&self.shape, &self.settings, plan, self.frame, budget)?;
+        let recorded = record(&self.shape, &self.settings, plan, self.frame, budget, self.held > 0)?;
         if let Engine::Gpu(runner) = &mut self.engine {
             runner.assemble(&recorded.program)?;
         }
@@ -504,11 +538,14 @@ fn check_dt(dt: f32) -> Result<()> {
     within("dt", dt.into(), dt == 0.0 || (1e-9..=1e6).contains(&dt), "0 or in [1e-9, 1e6] s")
 }
 
-/// What a frame uploads: the frame itself, and the commands if there are any.
-fn inputs<'a>(frame: &'a Frame, commands: &'a [u32]) -> Vec<(&'static str, &'a [u8])> {
+/// What a frame uploads: the frame itself, and the commands and solids if there are any.
+fn inputs<'a>(frame: &'a Frame, commands: &'a [u32], solids: &'a [u32]) -> Vec<(&'static str, &'a [u8])> {
     let mut inputs: Vec<(&'static str, &[u8])> = vec![("frame", bytes_of(frame))];
     if frame.commanded != 0 {
         inputs.push(("commands", bytemuck::cast_slice(commands)));
+    }
+    if !solids.is_empty() {
+        inputs.push(("solids", bytemuck::cast_slice(solids)));
     }
     inputs
 }

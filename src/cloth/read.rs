@@ -113,7 +113,7 @@ impl Cloth {
         Ok(self.shape.mesh.pins().iter().map(force).collect())
     }
 
-    async fn vectors(&self, name: &str, waiting: Waiting) -> Result<Vec<[f32; 3]>> {
+    pub(super) async fn vectors(&self, name: &str, waiting: Waiting) -> Result<Vec<[f32; 3]>> {
         let padded: Vec<[f32; 4]> = match &self.engine {
             Engine::Cpu(_) => self.fields.get::<[f32; 4]>(name)?.to_vec(),
             Engine::Gpu(runner) => bytemuck::pod_collect_to_vec(&runner.read(&[name], waiting).await?),

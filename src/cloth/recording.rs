@@ -15,15 +15,18 @@ pub(super) struct Recorded {
     pub(super) plan: Plan,
     pub(super) frame: u64,
     pub(super) budget: Option<u64>,
+    /// Whether vertices may be held.
+    pub(super) held: bool,
     pub(super) program: Program,
 }
 
-/// A program with every kernel that a frame of any length may need: springs may be integrated in both ways.
+/// A program with every kernel that a frame of any length may need: springs may be integrated in both ways, and vertices
+/// held or not.
 pub(super) fn every_kernel(shape: &Shape, settings: &Settings, recorded: &Recorded) -> Result<Program> {
     let mut items = Vec::new();
-    for implicit in [false, true] {
-        let plan = Plan { implicit, most: 2, bounded: true, ..recorded.plan };
-        items.extend(record(shape, settings, plan, recorded.frame, None)?.program.items);
+    for both in [false, true] {
+        let plan = Plan { implicit: both, most: 2, bounded: true, ..recorded.plan };
+        items.extend(record(shape, settings, plan, recorded.frame, None, both)?.program.items);
     }
     Ok(Program { items })
 }
@@ -35,10 +38,13 @@ pub(super) fn record(
     asked: Plan,
     frame: u64,
     budget: Option<u64>,
+    held: bool,
 ) -> Result<Recorded> {
     let topology = &shape.topology;
     let recording = |plan: &Plan| {
-        let mut recorder = Recorder::new(&shape.sizes, &topology.coloring.ranges, frame).with_yarns(&topology.yarns);
+        let mut recorder = Recorder::new(&shape.sizes, &topology.coloring.ranges, frame)
+            .with_yarns(&topology.yarns)
+            .with_constraints(held || shape.sizes.solids > 0);
         stage::record_frame(&mut recorder, plan, settings);
         recorder.finish()
     };
@@ -57,5 +63,5 @@ pub(super) fn record(
             return Err(Error::Budget { budget, needed });
         }
     }
-    Ok(Recorded { asked, plan, frame, budget, program })
+    Ok(Recorded { asked, plan, frame, budget, held, program })
 }

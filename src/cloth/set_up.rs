@@ -7,21 +7,28 @@ use super::recording::{Recorded, record};
 use super::state::{check_vectors, write_state};
 use crate::error::Result;
 use crate::fields::{Fields, Sizes, Spec};
-use crate::params::YarnSpan;
+use crate::mesh::Mesh;
+use crate::mesh::bending::{Hinge, Pair};
+use crate::params::{HingeRow, YarnSpan};
 use crate::scene::Scene;
 use crate::settings::{Settings, resolution};
+use crate::solid::Solid;
+use crate::stage::hold::FREE;
 use crate::substeps::{StepBounds, mean_mass};
 use crate::topology::{Incidence, Topology};
 
 /// Validates everything and fills the fields.
-pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, Fields, Recorded)> {
-    let Scene { mesh, start, .. } = scene;
+pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, Vec<Solid>, Fields, Recorded)> {
+    let Scene { mesh, start, solids, .. } = scene;
     check_vectors("start", &start, mesh.vertex_count())?;
     settings.validate(&mesh, &start)?;
+    solids.iter().enumerate().try_for_each(|(index, solid)| solid.validate(index))?;
+    let distances: Vec<f32> = solids.iter().flat_map(Solid::distances).copied().collect();
     let topology = Topology::new(&mesh);
     let triangles: Vec<u32> = mesh.triangles().into_iter().flatten().collect();
     let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
+    let bend_incidence = bend_incidence(&mesh);
     let sizes = Sizes {
         vertices: mesh.vertex_count(),
         edges: mesh.edge_count(),
@@ -31,6 +38,11 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
         spring_incidence: spring_incidence.len(),
         triangle_corners: triangles.len(),
         triangle_incidence: triangle_incidence.words().len(),
+        bend_incidence: bend_incidence.len(),
+        hinges: mesh.hinges().len(),
+        bends: !mesh.bending_pairs().is_empty(),
+        solids: solids.len(),
+        distances: distances.len(),
     };
     let extra: Vec<Spec> =
         settings.stages.iter().flat_map(|stage| stage.fields()).chain(settings.method.solver().fields()).collect();
@@ -46,6 +58,14 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
     fields.get_mut::<u32>("colored_edges")?.copy_from_slice(&topology.coloring.colored_edges);
     fields.get_mut::<u32>("triangles")?.copy_from_slice(&triangles);
     fields.get_mut::<u32>("triangle_incidence")?.copy_from_slice(triangle_incidence.words());
+    fields.get_mut::<u32>("bend_incidence")?.copy_from_slice(&bend_incidence);
+    for (row, hinge) in fields.get_mut::<HingeRow>("hinges")?.iter_mut().zip(mesh.hinges()) {
+        let Hinge { vertices, rest, stiffness } = *hinge;
+        *row = HingeRow { vertices: vertices.into(), rest, stiffness, ..HingeRow::default() };
+    }
+    fields.get_mut::<[f32; 4]>("holds")?.fill(FREE);
+    fields.get_mut::<[f32; 4]>("constraints")?.fill(FREE);
+    fields.get_mut::<f32>("distances")?.copy_from_slice(&distances);
     write_state(&mut fields, &mesh, &start, &vec![[0.0; 3]; start.len()])?;
     let mut pinned = vec![false; mesh.vertex_count()];
     for pin in mesh.pins() {
@@ -56,6 +76,23 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
     let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned, step_bounds, mean_mass, resolution });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&shape.step_bounds, 1.0 / 60.0).unwrap_or_default();
-    let recorded = record(&shape, settings, plan, 0, None)?;
-    Ok((shape, fields, recorded))
+    let recorded = record(&shape, settings, plan, 0, None, false)?;
+    Ok((shape, solids, fields, recorded))
+}
+
+/// The bending of each vertex: other end and weight of its pairs, or its corners of hinges.
+fn bend_incidence(mesh: &Mesh) -> Vec<u32> {
+    let mut entries = Vec::new();
+    if mesh.hinges().is_empty() {
+        for Pair { ends: [a, b], weight } in mesh.bending_pairs() {
+            entries.extend([(*a, [*b, weight.to_bits()]), (*b, [*a, weight.to_bits()])]);
+        }
+        return Incidence::of_words(mesh.vertex_count(), &entries, 2);
+    }
+    for (index, hinge) in mesh.hinges().iter().enumerate() {
+        for (corner, vertex) in hinge.vertices.iter().enumerate() {
+            entries.push((*vertex, [(4 * index + corner) as u32, 0]));
+        }
+    }
+    Incidence::of_words(mesh.vertex_count(), &entries, 1)
 }

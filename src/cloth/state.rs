@@ -2,7 +2,7 @@
 
 use glam::Vec4;
 
-use super::input::Relocation;
+use super::input::Pose;
 use super::{Cloth, Engine};
 use crate::cpu;
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::program::Recorder;
 use crate::settings::resolution;
 use crate::solver::within;
 use crate::stage;
+use crate::stage::integrate::IMPULSE;
 
 impl Cloth {
     /// Back to the start, at rest.
@@ -53,7 +54,7 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::NotFinite`], or [`Error::OutOfRange`] if the quaternion is not of unit length (within 1 %).
-    pub fn teleport(&mut self, relocation: Relocation) -> Result<()> {
+    pub fn teleport(&mut self, relocation: Pose) -> Result<()> {
         let rotation = Vec4::from_array(relocation.rotation);
         if !rotation.is_finite() {
             return Err(Error::NotFinite { field: "rotation", index: 0 });
@@ -63,7 +64,7 @@ impl Cloth {
         }
         let length = rotation.length();
         within("rotation", length.into(), (length - 1.0).abs() <= 0.01, "of unit length")?;
-        self.relocation = Some(Relocation { rotation: (rotation / length).to_array(), ..relocation });
+        self.relocation = Some(Pose { rotation: (rotation / length).to_array(), ..relocation });
         Ok(())
     }
 
@@ -87,7 +88,7 @@ impl Cloth {
         for (sum, part) in command.iter_mut().zip(impulse) {
             *sum += part;
         }
-        command[3] = 1.0;
+        command[3] = IMPULSE;
         self.commanded.push(vertex);
         self.impelled = true;
         Ok(())

@@ -222,6 +222,17 @@ impl Runner {
         Ok(())
     }
 
+    /// Overwrites one element of a field before the next submission.
+    pub(crate) fn write_part(&self, fields: &Fields, name: &str, element: usize) -> Result<()> {
+        let number = fields.index(name)?;
+        let Some(buffer) = &self.buffers[number] else { return Ok(()) };
+        let stride = self.specs[number].stride;
+        let bytes: &[u8] = bytemuck::cast_slice(fields.words(number));
+        let part = &bytes[element * stride..(element + 1) * stride];
+        let write = || self.gpu.queue.write_buffer(buffer, (element * stride) as u64, part);
+        ready(scoped(&self.gpu.device, write).1)
+    }
+
     /// Records the upload of fields. A small buffer of its own travels with each recorded frame, so frames keep their
     /// inputs in whatever order and number they are submitted.
     pub(crate) fn record_inputs(&self, encoder: &mut wgpu::CommandEncoder, inputs: &[(&str, &[u8])]) -> Result<()> {

@@ -34,14 +34,16 @@
 //! | several disconnected pieces | valid: a batch |
 //! | more than 2³¹−1 vertices, or links that do not fit 32-bit incidence | [`Error::OutOfRange`] |
 
+pub mod bending;
 mod check;
 mod links;
 mod mass;
 
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
 use crate::params::Link;
+use bending::{Hinge, Pair};
 use check::{
     check, check_counts, check_duplicate_faces, check_masses, check_overrides, check_positions, check_vertices,
 };
@@ -138,8 +140,15 @@ pub struct MeshDescriptor {
     pub pins: Vec<u32>,
     /// Stiffness of each of the two diagonal springs of a quad, N/m; 0 for none.
     pub shear: f32,
+    /// Bending stiffness k_b, N·m: a sheet rolled to a radius R holds ½ k_b/R² per area; 0 for none. Light cotton has about 1e-5,
+    /// denim 1e-4.
+    pub bending: f32,
+    /// Whether bending holds the rest shape as it is, with all its folds, and not a flat one.
+    pub curved: bool,
     /// Exceptions for single edges.
     pub overrides: Vec<EdgeOverride>,
+    /// Named sets of vertices, for [`crate::Selection::Group`].
+    pub groups: BTreeMap<String, Vec<u32>>,
 }
 
 impl Default for MeshDescriptor {
@@ -152,7 +161,10 @@ impl Default for MeshDescriptor {
             mass: Mass::Density(0.2),
             pins: Vec::new(),
             shear: 20.0,
+            bending: 0.0,
+            curved: false,
             overrides: Vec::new(),
+            groups: BTreeMap::new(),
         }
     }
 }
@@ -167,6 +179,9 @@ pub struct Mesh {
     pins: Vec<u32>,
     edges: Vec<Link>,
     springs: Vec<Link>,
+    groups: BTreeMap<String, Vec<u32>>,
+    bending_pairs: Vec<Pair>,
+    hinges: Vec<Hinge>,
 }
 
 impl Mesh {
@@ -176,7 +191,8 @@ impl Mesh {
     ///
     /// As the table in the module documentation says.
     pub fn new(descriptor: MeshDescriptor) -> Result<Self> {
-        let MeshDescriptor { positions, faces, lines, mass, mut pins, shear, overrides } = descriptor;
+        let MeshDescriptor { positions, faces, lines, mass, mut pins, shear, bending, curved, overrides, mut groups } =
+            descriptor;
         let count = positions.len();
         check_positions(&positions)?;
         for (index, face) in faces.iter().enumerate() {
@@ -189,9 +205,17 @@ impl Mesh {
         for (index, pin) in pins.iter().enumerate() {
             check_vertices("pins", index, &[*pin], count)?;
         }
+        for group in groups.values_mut() {
+            for (index, vertex) in group.iter().enumerate() {
+                check_vertices("groups", index, &[*vertex], count)?;
+            }
+            group.sort_unstable();
+            group.dedup();
+        }
         pins.sort_unstable();
         pins.dedup();
         check("shear", None, shear, 0.0..=f32::MAX, "finite and not negative, in N/m")?;
+        check("bending", None, bending, 0.0..=1e6, "in [0, 1e6] N·m")?;
         check_overrides(&overrides, count)?;
 
         let pairs = Pairs::new(&faces, &lines);
@@ -202,7 +226,19 @@ impl Mesh {
             Mass::PerVertex(masses) => check_masses(masses, count)?,
             Mass::Density(density) => lump(&positions, &faces, &lines, density, &pins)?,
         };
-        Ok(Self { positions, faces, lines, masses, pins, edges, springs })
+        let (mut bending_pairs, mut hinges) = (Vec::new(), Vec::new());
+        if bending > 0.0 {
+            bending_pairs = bending::quadratic(&positions, &faces, bending);
+            for pair in &bending_pairs {
+                check("bending", None, pair.weight, -f32::MAX..=f32::MAX, "so small that forces are finite")?;
+            }
+            check_counts(count, 2 * bending_pairs.len())?;
+            if curved {
+                hinges = bending::hinges(&positions, &faces, bending);
+                check_counts(count, 2 * hinges.len())?;
+            }
+        }
+        Ok(Self { positions, faces, lines, masses, pins, edges, springs, groups, bending_pairs, hinges })
     }
 
     /// The rest shape, m.
@@ -240,6 +276,37 @@ impl Mesh {
     /// diagonal of two quads has the stiffness of both.
     pub fn springs(&self) -> &[Link] {
         &self.springs
+    }
+
+    /// The bending stiffness of the flat sheet as signed springs between vertices.
+    pub fn bending_pairs(&self) -> &[Pair] {
+        &self.bending_pairs
+    }
+
+    /// The folds that hold a curved rest shape; none if it is to be flat.
+    pub fn hinges(&self) -> &[Hinge] {
+        &self.hinges
+    }
+
+    /// The vertices of a group: ascending, each once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownGroup`].
+    pub fn group(&self, name: &str) -> Result<&[u32]> {
+        let found = self.groups.get(name).ok_or_else(|| Error::UnknownGroup {
+            name: name.to_owned(),
+            known: match self.groups.len() {
+                0 => "none".to_owned(),
+                _ => self.groups.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
+            },
+        })?;
+        Ok(found)
+    }
+
+    /// The named sets of vertices.
+    pub fn groups(&self) -> &BTreeMap<String, Vec<u32>> {
+        &self.groups
     }
 
     /// How many vertices there are.

@@ -30,12 +30,17 @@ mod fast_projection;
 mod implicit_direction;
 mod integrate;
 mod linear;
+mod modified_pcg;
 mod system;
 
 pub use faer;
 pub use fast_projection::FastProjection;
 pub use implicit_direction::{ImplicitDirection, Residual, icd_step, residual, unknown_count};
 pub use integrate::{energy, project_velocities, step};
+pub use modified_pcg::{
+    ElasticStep, Grip, Hold, Particles, Solution, Spring, Stiffness, Stop, direct, friction, limit_length_change,
+    modified_pcg, normal_force, releases, solve_dense,
+};
 pub use system::{System, max_strain};
 
 /// Moves positions onto the constraints.

@@ -282,8 +282,8 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
         let mut residual = 0.0;
         if extent >= 1e-6 * edge.rest && !in_band(frame, extent, edge.rest) {
             let n = d / extent;
-            let w =
-                freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
+            let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
+                + freedom.inverse_mass_along(head, b.inverse_mass, n);
             let wanted = banded_length(frame, extent, edge.rest);
             if w <= 1e-6 * (a.inverse_mass + b.inverse_mass) {
                 // Neither end can move along the edge.

@@ -141,7 +141,8 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
             continue;
         }
         let n = d / extent;
-        let w = freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
+        let w =
+            freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
         if w <= 1e-6 * (a.inverse_mass + b.inverse_mass) {
             continue;
         }

@@ -101,8 +101,8 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
         let mut pull = Vec3::ZERO;
         if extent >= 1e-6 * edge.rest {
             let n = d / extent;
-            let w =
-                freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
+            let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
+                + freedom.inverse_mass_along(head, b.inverse_mass, n);
             if w > 1e-6 * (a.inverse_mass + b.inverse_mass) {
                 let excess = extent - banded_length(frame, extent, edge.rest);
                 pull = (excess / w) * n;

@@ -30,8 +30,8 @@ use crate::cpu::{Run, Shared, SharedVectors};
 use crate::error::Result;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, YarnSpan};
 use crate::program::{Body, Kernel, Recorder, Shape};
-use crate::solver::{Freedom, banded_length};
 use crate::solver::lanes::{Bundle, LANES, Links, Rows, Scratch, Vec3s, Wide};
+use crate::solver::{Freedom, banded_length};
 use glam::Vec3;
 
 const WGSL: &str = include_str!("../../shaders/lines.wgsl");
@@ -289,7 +289,8 @@ fn project_bundle<L: Limited>(
             + head.moving.inverse_mass * head.moving.limited.along(n);
         let (shortest, longest) = (low * rest, high * rest);
         let wanted = extent.max(shortest).min(longest);
-        let mut active = bundle.active(k) & w.simd_gt(Wide::splat(1e-6) * free) & extent.simd_ge(Wide::splat(1e-6) * rest);
+        let mut active =
+            bundle.active(k) & w.simd_gt(Wide::splat(1e-6) * free) & extent.simd_ge(Wide::splat(1e-6) * rest);
         if banded {
             active &= !(extent.simd_gt(shortest) & extent.simd_lt(longest));
         }

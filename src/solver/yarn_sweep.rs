@@ -85,7 +85,7 @@ pub struct YarnSweep {
 
 impl Default for YarnSweep {
     fn default() -> Self {
-        Self { sweeps: 400, middle_sweeps: 8, middle_strain: 0.02, step_clamp: 0.3, slack: 0.5, chords_from: 4.0 }
+        Self { sweeps: 400, middle_sweeps: 8, middle_strain: 0.01, step_clamp: 0.3, slack: 0.5, chords_from: 4.0 }
     }
 }
 

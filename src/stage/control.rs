@@ -61,7 +61,8 @@ pub fn repeat_strained(
     recorder.repeat_opened(at_most, |recorder, own| judge(recorder, [iterations, 0, own, 0]), body);
 }
 
-fn judge(recorder: &mut Recorder<'_>, arguments: [u32; 4]) {
+fn judge(recorder: &mut Recorder<'_>, [iterations, inner, opened, _]: [u32; 4]) {
+    let arguments = [iterations, inner, opened, recorder.colliding().into()];
     let leaves = recorder.sizes().edges.div_ceil(GROUP) as u32;
     recorder.dispatch_range(&JUDGE_STRAIN, 0..leaves, arguments);
 }
@@ -132,7 +133,7 @@ fn begin_substep_body(run: &mut Run<'_>) -> Result<()> {
 
 fn judge_strain_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
-    let [iterations, inner, opened, _] = run.arguments();
+    let [iterations, inner, opened, passing] = run.arguments();
     let judged = if opened == 0 { guard } else { opened as usize };
     let frame = run.one::<Frame>("frame")?;
     let partials = run.read::<[f32; 2]>("partials")?;
@@ -147,7 +148,9 @@ fn judge_strain_body(run: &mut Run<'_>) -> Result<()> {
     }
     totals[sums::STRAIN as usize] = [strain, 0.0, 0.0, 0.0];
     meters[0].strain = strain;
-    if times[0].substep == times[0].substeps {
+    if passing == 1 {
+        meters[0].before_contact = strain;
+    } else if times[0].substep == times[0].substeps {
         meters[0].best = meters[0].best.min(strain);
     }
     meters[0].iterations += iterations;

@@ -11,6 +11,14 @@
 //! filtered (their rows and residuals are zero, the motion of driven ones enters through K u). A spring's K is filtered to
 //! stay definite: k (n nᵀ + c (I − n nᵀ)), c = max(1 − l/|d|, 0), stored as a aᵀ + k c I with a = √(k − k c) n.
 //!
+//! Bending adds its K p ([`crate::stage::bending`]). Damping of internal motion is that of the stiffness, β K v with v = u/τ
+//! at the end of the step: τ² K becomes (τ² + β τ) K. A motion that changes no shape is not damped.
+//!
+//! Holds and contacts filter the system: products and residuals are S q and S r (the modified conjugate gradients of
+//! Baraff & Witkin, section 5.3, with the corrected preconditioner and starting norm). The inverse diagonal of a vertex is
+//! the same in all directions then, so that it keeps what S leaves, and no other step needs a filter. What S takes is
+//! the constraint force (section 5.4).
+//!
 //! It starts from what the springs did in the substep before: u is moved there first (`elastic_motions`), and the solve is
 //! for the rest.
 //!
@@ -34,10 +42,11 @@ use wide::f32x4;
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Clock, GROUP, Link, Vertex, sums};
+use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
 use crate::program::{Kernel, Recorder, Shape};
+use crate::solver::Freedom;
 use crate::solver::conjugate_gradient::{self, System};
-use crate::stage::{padded, reduce, xyz};
+use crate::stage::{bending, padded, reduce, xyz};
 
 const WGSL: &str = include_str!("../../shaders/elastic.wgsl");
 
@@ -47,6 +56,8 @@ pub static LINEARIZE_SPRING: Kernel = Kernel::new("linearize_spring", WGSL, line
 pub static START_ELASTIC: Kernel = Kernel::new("start_elastic", WGSL, start_elastic_body).shape(Shape::Reduction);
 /// The operator.
 pub static APPLY_STIFFNESS: Kernel = Kernel::new("apply_stiffness", WGSL, apply_stiffness_body).shape(Shape::Reduction);
+/// What is left to be solved.
+pub static ELASTIC_RESIDUAL: Kernel = Kernel::new("elastic_residual", WGSL, elastic_residual_body);
 /// u += y.
 pub static APPLY_ELASTIC: Kernel = Kernel::new("apply_elastic", WGSL, apply_elastic_body);
 
@@ -93,26 +104,29 @@ const SYSTEM: System = System {
     elastic: true,
 };
 
-/// Records the implicit correction of the prediction.
-pub fn record(recorder: &mut Recorder<'_>) {
-    let vertices = recorder.sizes().vertices as u32;
+/// Records the start: the springs' stiffness, and where the solve before leads to. What holds and contacts change about the
+/// prediction comes after it.
+pub fn begin(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&LINEARIZE_SPRING, Domain::Springs);
     recorder.dispatch(&START_ELASTIC, Domain::Vertices);
     reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().vertices, sums::CURVATURE);
-    recorder.dispatch_with(
-        &APPLY_STIFFNESS,
-        0..vertices,
-        [1, 0, 0, 0],
-        &[("searches", "displacements"), ("products", "elastic_residuals")],
-    );
+}
+
+/// Records the implicit correction of the prediction.
+pub fn record(recorder: &mut Recorder<'_>) {
+    let vertices = recorder.sizes().vertices as u32;
+    bending::apply(recorder, &[("searches", "displacements")]);
+    recorder.dispatch_renamed(&ELASTIC_RESIDUAL, Domain::Vertices, &[("searches", "displacements")]);
     conjugate_gradient::start(recorder, &SYSTEM, 4 * vertices);
     conjugate_gradient::record(recorder, &SYSTEM, 4 * vertices, 4 * vertices as usize, ITERATIONS, apply, |_| {});
     recorder.dispatch(&APPLY_ELASTIC, Domain::Vertices);
+    bending::apply(recorder, &[("searches", "displacements")]);
     recorder.dispatch_renamed(&BEAR_ELASTIC, Domain::Vertices, &[("searches", "displacements")]);
 }
 
 /// Records q = (M − τ² K) p and the reduction of p·q.
 fn apply(recorder: &mut Recorder<'_>) {
+    bending::apply(recorder, SYSTEM.renames);
     recorder.dispatch_renamed(&APPLY_STIFFNESS, Domain::Vertices, SYSTEM.renames);
     reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().vertices, sums::CURVATURE);
 }
@@ -137,6 +151,7 @@ fn linearize_spring_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn start_elastic_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
     let clock = run.one::<Clock>("clock")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let incidence = run.read::<u32>("spring_incidence")?;
@@ -155,17 +170,21 @@ fn start_elastic_body(run: &mut Run<'_>) -> Result<()> {
             let (mut scale, mut motion) = ([0.0; 4], Vec3::ZERO);
             if inverse_mass > 0.0 {
                 let mass = 1.0 / inverse_mass;
-                let mut stiffness = Vec3::ZERO;
+                let mut stiffness = Vec3::splat(elastic_forces[v][3]);
                 for entries in incidence[incidence[v] as usize..incidence[v + 1] as usize].chunks(2) {
                     let n = spring_directions[(entries[0] / 2) as usize];
                     stiffness += xyz(n) * xyz(n) + Vec3::splat(n[3]);
                 }
-                let Vec3 { x, y, z } = Vec3::ONE / (Vec3::splat(mass) + square * stiffness);
+                if frame.constrained != 0 {
+                    stiffness = Vec3::splat(stiffness.max_element());
+                }
+                let Vec3 { x, y, z } = Vec3::ONE / (Vec3::splat(mass) + damped(frame, clock) * stiffness);
                 scale = [x, y, z, mass];
                 motion = (ratio * ratio) * xyz(elastic_motions[v]);
                 let pull = mass * motion;
                 lanes[v - first][1] = pull.dot(pull);
-                elastic_forces[v] = padded(xyz(elastic_forces[v]) - pull / square);
+                let force = xyz(elastic_forces[v]) - pull / square;
+                elastic_forces[v] = [force.x, force.y, force.z, elastic_forces[v][3]];
             }
             elastic_scales[v] = scale;
             elastic_motions[v] = padded(motion);
@@ -181,6 +200,8 @@ struct Springs<'a> {
     incidence: &'a [u32],
     directions: &'a [[f32; 4]],
     searches: &'a [[f32; 4]],
+    /// K p of bending, where there is any.
+    bend_forces: Option<&'a [[f32; 4]]>,
 }
 
 impl<'a> Springs<'a> {
@@ -189,6 +210,10 @@ impl<'a> Springs<'a> {
             incidence: run.read::<u32>("spring_incidence")?,
             directions: run.read::<[f32; 4]>("spring_directions")?,
             searches: run.read::<[f32; 4]>("searches")?,
+            bend_forces: {
+                let bend_forces = run.read::<[f32; 4]>("bend_forces")?;
+                (run.one::<Frame>("frame")?.bends != 0).then_some(bend_forces)
+            },
         })
     }
 
@@ -216,30 +241,32 @@ impl<'a> Springs<'a> {
             sum[2] += along * c + across * d[2];
         }
         let [x, y, z] = sum.map(f32x4::reduce_add);
-        Vec3::new(x, y, z)
+        Vec3::new(x, y, z) + self.bend_forces.map_or(Vec3::ZERO, |forces| xyz(forces[v]))
     }
 }
 
+/// What stiffness is multiplied by: τ² + β τ.
+fn damped(frame: &Frame, clock: &Clock) -> f32 {
+    clock.span * clock.span + frame.damping * clock.span
+}
+
 fn apply_stiffness_body(run: &mut Run<'_>) -> Result<()> {
-    let [right_hand_side, ..] = run.arguments();
     let clock = run.one::<Clock>("clock")?;
+    let freedom = Freedom::of(run)?;
     let springs = Springs::of(run)?;
     let elastic_scales = run.read::<[f32; 4]>("elastic_scales")?;
-    let elastic_forces = run.read::<[f32; 4]>("elastic_forces")?;
     let mut products = run.write::<[f32; 4]>("products")?;
     let mut partials = run.write::<[f32; 2]>("partials")?;
-    let square = clock.span * clock.span;
+    let square = damped(run.one::<Frame>("frame")?, clock);
     for first in run.range().step_by(GROUP) {
         let mut lanes = [[0.0f32; 2]; GROUP];
         for v in first..run.range().end.min(first + GROUP) {
             let mass = elastic_scales[v][3];
             let mut product = Vec3::ZERO;
-            if mass > 0.0 && right_hand_side == 0 {
+            if mass > 0.0 {
                 let here = xyz(springs.searches[v]);
-                product = mass * here - square * springs.force(v);
+                product = freedom.allowed(v, mass * here - square * springs.force(v));
                 lanes[v - first][0] = here.dot(product);
-            } else if mass > 0.0 {
-                product = square * (xyz(elastic_forces[v]) + springs.force(v));
             }
             products[v] = padded(product);
         }
@@ -248,15 +275,43 @@ fn apply_stiffness_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+fn elastic_residual_body(run: &mut Run<'_>) -> Result<()> {
+    let clock = run.one::<Clock>("clock")?;
+    let freedom = Freedom::of(run)?;
+    let springs = Springs::of(run)?;
+    let elastic_scales = run.read::<[f32; 4]>("elastic_scales")?;
+    let elastic_forces = run.read::<[f32; 4]>("elastic_forces")?;
+    let mut elastic_residuals = run.write::<[f32; 4]>("elastic_residuals")?;
+    let (square, damped) = (clock.span * clock.span, damped(run.one::<Frame>("frame")?, clock));
+    for v in run.range() {
+        let mut residual = Vec3::ZERO;
+        if elastic_scales[v][3] > 0.0 {
+            residual = freedom.allowed(v, square * xyz(elastic_forces[v]) + damped * springs.force(v));
+        }
+        elastic_residuals[v] = padded(residual);
+    }
+    Ok(())
+}
+
 fn bear_elastic_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
     let clock = run.one::<Clock>("clock")?;
     let vertices = run.read::<Vertex>("vertices")?;
+    let freedom = Freedom::of(run)?;
     let springs = Springs::of(run)?;
+    let elastic_forces = run.read::<[f32; 4]>("elastic_forces")?;
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
     for v in run.range() {
-        if vertices[v].inverse_mass == 0.0 {
-            reactions[v] = padded(xyz(reactions[v]) + springs.force(v) / clock.substeps as f32);
+        let inverse_mass = vertices[v].inverse_mass;
+        if !freedom.bears(inverse_mass) {
+            continue;
         }
+        let mut force = (1.0 + frame.damping / clock.span) * springs.force(v);
+        if inverse_mass > 0.0 {
+            force += xyz(elastic_forces[v]);
+        }
+        let borne = freedom.borne(v, inverse_mass, force);
+        reactions[v] = padded(xyz(reactions[v]) + borne / clock.substeps as f32);
     }
     Ok(())
 }

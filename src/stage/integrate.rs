@@ -95,10 +95,15 @@ fn relocate_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the caller said something about this vertex in this frame.
-fn commanded(frame: &Frame, commands: &[[f32; 4]], v: usize) -> bool {
-    frame.commanded != 0 && commands[v][3] != 0.0
+/// Whether the caller said something of this kind about this vertex in this frame.
+fn commanded(frame: &Frame, commands: &[[f32; 4]], v: usize, kind: f32) -> bool {
+    frame.commanded != 0 && commands[v][3] == kind
 }
+
+/// Kinds of commands: a position at the end of the frame, an impulse at its start.
+pub(crate) const TARGET: f32 = 1.0;
+/// See [`TARGET`].
+pub(crate) const IMPULSE: f32 = 2.0;
 
 fn recall_body(run: &mut Run<'_>) -> Result<()> {
     let clock = run.one::<Clock>("clock")?;
@@ -133,7 +138,7 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
             let remainder = (xyz(displacements[v]) - way) + clock.recall * way;
             let acceleration = frame.gravity + vertex.inverse_mass * xyz(forces[v]);
             let mut velocity = xyz(velocities[v]);
-            if clock.substep == 1 && commanded(frame, commands, v) {
+            if clock.substep == 1 && commanded(frame, commands, v, IMPULSE) {
                 velocity += vertex.inverse_mass * xyz(commands[v]);
             }
             velocity = velocity / (1.0 + frame.drag * clock.span) + clock.span * acceleration;
@@ -141,7 +146,7 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
             displacements[v] = padded(remainder + clock.span * velocity);
         } else {
             let mut way = Vec3::ZERO;
-            if commanded(frame, commands, v) {
+            if commanded(frame, commands, v, TARGET) {
                 way = (xyz(commands[v]) - vertex.position) / (clock.substeps - clock.substep + 1) as f32;
             }
             reactions[v] = padded(xyz(reactions[v]) + xyz(forces[v]) / clock.substeps as f32);
@@ -200,14 +205,14 @@ fn commit_body(run: &mut Run<'_>) -> Result<()> {
         if vertex.inverse_mass > 0.0 {
             velocities[v] = padded((moved - xyz(remainders[v])) / clock.span);
             vertices[v].position = vertex.position + moved;
-            if frame.second_order != 0 && clock.substep == 1 && commanded(frame, commands, v) {
+            if frame.second_order != 0 && clock.substep == 1 && commanded(frame, commands, v, IMPULSE) {
                 let kick = vertex.inverse_mass * xyz(commands[v]);
                 previous_velocities[v] = padded(xyz(previous_velocities[v]) + kick);
             }
             continue;
         }
         velocities[v] = padded(moved / clock.h);
-        if commanded(frame, commands, v) {
+        if commanded(frame, commands, v, TARGET) {
             let last = clock.substep == clock.substeps;
             vertices[v].position = if last { xyz(commands[v]) } else { vertex.position + moved };
         }

@@ -1,10 +1,13 @@
 //! Stages: the parts of a step, in the order in which [`record_frame`] puts them.
 //!
-//! forces → predict → elastic → project → inspect → commit, once per substep, then the load meter and normals for drawing. Each stage lives in a
+//! forces → predict → hold → collide → elastic → project ⇄ collide → inspect → commit, once per substep, then the load meter and normals for drawing. Each stage lives in a
 //! file of the stem of its shader; solvers are the project stage.
 
+pub mod bending;
+pub mod contact;
 pub mod control;
 pub mod elastic;
+pub mod hold;
 pub mod integrate;
 pub mod load;
 pub mod normals;
@@ -60,13 +63,30 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     }
     integrate::predict(recorder, settings.stepping);
     if plan.implicit {
+        elastic::begin(recorder);
+    }
+    if recorder.constrained() {
+        hold::record(recorder);
+    }
+    let collides = recorder.sizes().solids > 0;
+    if collides {
+        contact::begin(recorder);
+    }
+    if plan.implicit {
         elastic::record(recorder);
     }
-    settings.method.solver().record(recorder);
+    if collides {
+        contact::project(recorder, settings.method.solver(), settings.contact_rounds);
+    } else {
+        settings.method.solver().record(recorder);
+    }
     if left == 0 {
         strain::finish(recorder);
     }
     integrate::commit(recorder);
+    if collides {
+        contact::end(recorder);
+    }
     control::end_substep(recorder);
 }
 

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Link, Vertex};
 use crate::program::{Kernel, Recorder};
+use crate::stage::bending;
 
 const WGSL: &str = include_str!("../../shaders/springs.wgsl");
 
@@ -19,13 +20,16 @@ pub static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", WGSL, gather_s
 /// Sets `forces` to what pins bear of implicit springs.
 pub static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", WGSL, keep_pin_force_body);
 
-/// Records the spring forces: `forces`, or `elastic_forces` where they are integrated implicitly.
+/// Records the forces of springs and bending: `forces`, or `elastic_forces` where they are integrated implicitly.
 pub fn record(recorder: &mut Recorder<'_>, implicit: bool) {
     if implicit {
-        recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::Vertices, &[("forces", "elastic_forces")]);
+        let elastic: &'static [(&'static str, &'static str)] = &[("forces", "elastic_forces")];
+        recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::Vertices, elastic);
+        bending::record(recorder, elastic);
         recorder.dispatch(&KEEP_PIN_FORCE, Domain::Vertices);
     } else {
         recorder.dispatch(&GATHER_SPRINGS, Domain::Vertices);
+        bending::record(recorder, &[]);
     }
 }
 

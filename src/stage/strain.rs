@@ -38,7 +38,7 @@ pub fn measure(recorder: &mut Recorder<'_>) {
 
 /// Records keeping the state that was judged last, if it is the best of the last substep so far.
 pub fn keep(recorder: &mut Recorder<'_>) {
-    if recorder.last_substep() {
+    if recorder.last_substep() && !recorder.colliding() {
         recorder.dispatch(&KEEP_BEST, Domain::Vertices);
     }
 }

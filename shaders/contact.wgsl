@@ -1,0 +1,302 @@
+// Contact of vertices with solids: an inequality with Coulomb friction. A vertex that would end inside a solid is put on its
+// surface and may then move across the normal only (S = I − n nᵀ of Baraff & Witkin 1998, eq. 13), or not at all where
+// friction holds it. What is withheld from it decides: an attractive force releases it, a force within the cone keeps it.
+
+struct SolidRow {
+    start_position: vec3<f32>, kind: u32,
+    start_rotation: vec4<f32>,
+    end_position: vec3<f32>, grid: u32,
+    end_rotation: vec4<f32>,
+    size: vec3<f32>, thickness: f32,
+    friction: f32, sliding: f32, restitution: f32, spacing: f32,
+    counts: vec3<u32>, padding: u32,
+}
+
+// What touches a vertex: normal, 1 + number of the solid or 0, its reaction before the contact, speed to leave with.
+struct Contact { normal: vec3<f32>, solid: u32, base: vec3<f32>, bounce: f32 }
+
+const PLANE: u32 = 0u;
+const SPHERE: u32 = 1u;
+const CAPSULE: u32 = 2u;
+const BLOCK: u32 = 3u;
+
+@group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
+@group(0) @binding(1) var<storage, read_write> displacements: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> solids: array<SolidRow>;
+@group(0) @binding(4) var<storage, read> distances: array<f32>;
+@group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(6) var<storage, read> holds: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read_write> found_constraints: array<vec4<f32>>; // constraints
+@group(0) @binding(8) var<storage, read_write> velocities: array<vec4<f32>>;
+
+fn turned(q: vec4<f32>, v: vec3<f32>) -> vec3<f32> {
+    return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v);
+}
+
+// Where a solid is at a part of the frame.
+struct Pose { position: vec3<f32>, rotation: vec4<f32> }
+
+fn pose_at(solid: SolidRow, part: f32) -> Pose {
+    let rotation = (1.0 - part) * solid.start_rotation + part * solid.end_rotation;
+    let position = solid.start_position + part * (solid.end_position - solid.start_position);
+    return Pose(position, rotation / length(rotation));
+}
+
+fn to_local(pose: Pose, point: vec3<f32>) -> vec3<f32> {
+    return turned(vec4<f32>(-pose.rotation.xyz, pose.rotation.w), point - pose.position);
+}
+
+fn to_world(pose: Pose, point: vec3<f32>) -> vec3<f32> {
+    return turned(pose.rotation, point) + pose.position;
+}
+
+// Interpolated distance in a grid and its gradient; beyond the grid also the way to it.
+fn grid_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
+    let last = vec3<f32>(solid.counts - vec3<u32>(1u));
+    let place = (point - solid.size) / solid.spacing; // in cells
+    let inside = min(max(place, vec3<f32>()), last);
+    let cell = min(floor(inside), last - vec3<f32>(1.0));
+    let part = inside - cell;
+
+    let row = solid.counts.x;
+    let layer = row * solid.counts.y;
+    let node = solid.grid + u32(cell.x) + row * u32(cell.y) + layer * u32(cell.z);
+    let a000 = distances[node];
+    let a100 = distances[node + 1u];
+    let a010 = distances[node + row];
+    let a110 = distances[node + row + 1u];
+    let a001 = distances[node + layer];
+    let a101 = distances[node + layer + 1u];
+    let a011 = distances[node + layer + row];
+    let a111 = distances[node + layer + row + 1u];
+
+    let b00 = a000 + part.x * (a100 - a000);
+    let b10 = a010 + part.x * (a110 - a010);
+    let b01 = a001 + part.x * (a101 - a001);
+    let b11 = a011 + part.x * (a111 - a011);
+    let c0 = b00 + part.y * (b10 - b00);
+    let c1 = b01 + part.y * (b11 - b01);
+    let value = c0 + part.z * (c1 - c0);
+
+    let x0 = (a100 - a000) + part.y * ((a110 - a010) - (a100 - a000));
+    let x1 = (a101 - a001) + part.y * ((a111 - a011) - (a101 - a001));
+    let gradient_x = x0 + part.z * (x1 - x0);
+    let gradient_y = (b10 - b00) + part.z * ((b11 - b01) - (b10 - b00));
+    var gradient = vec3<f32>(gradient_x, gradient_y, c1 - c0) / solid.spacing;
+
+    let beyond = (place - inside) * solid.spacing;
+    let added = length(beyond);
+    if (added > 0.0) {
+        gradient = select(gradient, vec3<f32>(), beyond != vec3<f32>()) + beyond / added;
+    }
+    return vec4<f32>(gradient, value + added);
+}
+
+// Gradient and value of the signed distance to the surface, thickness included; local coordinates.
+fn signed_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
+    var result = vec4<f32>(0.0, 1.0, 0.0, point.y);
+    if (solid.kind == SPHERE || solid.kind == CAPSULE) {
+        var axial = point;
+        if (solid.kind == CAPSULE) {
+            axial.y -= clamp(point.y, -solid.size.y, solid.size.y);
+        }
+        let extent = length(axial);
+        result.w = extent - solid.size.x;
+        if (extent > 0.0) {
+            result = vec4<f32>(axial / extent, result.w);
+        }
+    } else if (solid.kind == BLOCK) {
+        let beyond = abs(point) - solid.size;
+        let side = vec3<f32>(
+            select(1.0, -1.0, point.x < 0.0),
+            select(1.0, -1.0, point.y < 0.0),
+            select(1.0, -1.0, point.z < 0.0),
+        );
+        let outside = max(beyond, vec3<f32>());
+        let extent = length(outside);
+        if (extent > 0.0) {
+            result = vec4<f32>(side * outside / extent, extent);
+        } else if (beyond.x >= beyond.y && beyond.x >= beyond.z) {
+            result = vec4<f32>(side.x, 0.0, 0.0, beyond.x);
+        } else if (beyond.y >= beyond.z) {
+            result = vec4<f32>(0.0, side.y, 0.0, beyond.y);
+        } else {
+            result = vec4<f32>(0.0, 0.0, side.z, beyond.z);
+        }
+    } else if (solid.kind != PLANE) {
+        result = grid_distance(solid, point);
+        let steepness = length(result.xyz);
+        if (steepness > 0.0) {
+            result = vec4<f32>(result.xyz / steepness, result.w);
+        }
+    }
+    result.w -= solid.thickness;
+    return result;
+}
+
+// Normal and gap of the way from a to b, local coordinates: where it first meets the surface, or at its end.
+fn swept_distance(solid: SolidRow, a: vec3<f32>, b: vec3<f32>) -> vec4<f32> {
+    let end = signed_distance(solid, b);
+    let travel = length(b - a);
+    var gap = signed_distance(solid, a).w;
+    // Out of reach, or inside already.
+    if (gap >= travel || gap < 0.0) {
+        return end;
+    }
+    var part = 0.0;
+    for (var step = 0u; step < TRACE; step++) {
+        part += max(gap, 0.01 * solid.thickness + 1e-3 * travel) / travel;
+        if (part >= 1.0) {
+            return end;
+        }
+        let at = a + part * (b - a);
+        let here = signed_distance(solid, at);
+        gap = here.w;
+        if (gap <= 1e-3 * travel) {
+            // The tangent plane there.
+            let beyond = gap + dot(here.xyz, b - at);
+            if (beyond < end.w) {
+                return vec4<f32>(here.xyz, beyond);
+            }
+            return end;
+        }
+    }
+    return end;
+}
+
+// Steps along the way of a vertex through a step.
+const TRACE: u32 = 16u;
+
+// What is left of a constraint when motion along n is forbidden, too.
+fn combined(hold: vec4<f32>, n: vec3<f32>) -> vec4<f32> {
+    if (dot(hold.xyz, hold.xyz) == 0.0) {
+        return select(vec4<f32>(), vec4<f32>(n, 1.0), hold.w == 1.0);
+    }
+    if (hold.w == 1.0) {
+        let free = cross(hold.xyz, n);
+        let extent = length(free);
+        if (extent > 1e-3) {
+            return vec4<f32>(free / extent, 0.0);
+        }
+        return hold;
+    }
+    return select(hold, vec4<f32>(), abs(dot(hold.xyz, n)) > 1e-3);
+}
+
+// Speed with which a vertex leaves after an impact [m/s]: restitution times the speed that it had there. Velocities are half a
+// step ahead of positions: that half is taken off before and added after.
+fn bounce_speed(solid: SolidRow, n: vec3<f32>, approach: f32, gap: f32) -> f32 {
+    let fall = -dot(frame.gravity, n);
+    let speed = approach / clock.span - 0.5 * clock.span * fall;
+    // Slower: it comes to rest.
+    if (solid.restitution == 0.0 || speed <= 2.0 * clock.span * length(frame.gravity)) {
+        return 0.0;
+    }
+    let start_gap = max(gap + approach, 0.0);
+    return solid.restitution * sqrt(max(speed * speed + 2.0 * fall * start_gap, 0.0)) + 0.5 * clock.span * fall;
+}
+
+// Arguments: 1 in the first pass of a substep, number of solids, 1 where friction has no say any more. In the first
+// projection vertices that friction holds stay where they are; later ones may move them, and friction takes back what it can.
+@compute @workgroup_size(GROUP)
+fn collide(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let first = range.arguments.x == 1u;
+    let vertex = vertices[v];
+    if (first) {
+        contacts[v] = Contact(vec3<f32>(), 0u, reactions[v].xyz, 0.0);
+    }
+    if (vertex.inverse_mass == 0.0) {
+        return;
+    }
+    var u = displacements[v].xyz;
+    let before = f32(clock.substep - 1u) / f32(clock.substeps);
+    let now = f32(clock.substep) / f32(clock.substeps);
+
+    // The solid that is nearest, or entered most.
+    var nearest = 0u;
+    var gap = 3.0e38;
+    var n = vec3<f32>();
+    for (var k = 0u; k < range.arguments.y; k++) {
+        let solid = solids[k];
+        let pose = pose_at(solid, now);
+        let end = to_local(pose, vertex.position + u);
+        var found = vec4<f32>();
+        if (first) {
+            found = swept_distance(solid, to_local(pose_at(solid, before), vertex.position), end);
+        } else {
+            found = signed_distance(solid, end);
+        }
+        if (found.w < gap) {
+            gap = found.w;
+            n = turned(pose.rotation, found.xyz);
+            nearest = k;
+        }
+    }
+    var contact = contacts[v];
+    if (gap >= 0.0 && contact.solid == 0u) {
+        return;
+    }
+    // Displacement that the contact has withheld so far.
+    let per_force = vertex.inverse_mass / clock.force;
+    var taken = per_force * (reactions[v].xyz - contact.base);
+    if (gap >= 0.0 && dot(taken, n) > 0.0) {
+        // It pulls: the vertex is released, and the next projection moves it.
+        reactions[v] = vec4<f32>(contact.base, 0.0);
+        contacts[v].solid = 0u;
+        found_constraints[v] = holds[v];
+        return;
+    }
+    let solid = solids[nearest];
+    // Motion of the surface there in this substep.
+    let point = vertex.position + u - gap * n;
+    let motion = point - to_world(pose_at(solid, before), to_local(pose_at(solid, now), point));
+    if (first) {
+        contact.bounce = bounce_speed(solid, n, -dot(u - motion, n), gap);
+    }
+    let push = max(-gap, 0.0) * n;
+    u += push;
+    taken -= push;
+    var constraint = combined(holds[v], n);
+    if (range.arguments.z == 0u) {
+        let relative = u - motion;
+        let slip = relative - dot(relative, n) * n;
+        let held = taken - dot(taken, n) * n;
+        let pressed = max(-dot(taken, n), 0.0);
+        // What the vertex would slip without friction, and what friction takes of it: it never moves a vertex on.
+        let wanted = slip + held;
+        let extent = length(wanted);
+        var friction = wanted;
+        var left = vec3<f32>();
+        if (extent <= solid.friction * pressed) {
+            constraint = select(constraint, vec4<f32>(), first);
+        } else {
+            friction = (min(solid.sliding * pressed, extent) / extent) * wanted;
+            left = wanted - friction;
+            left *= min(length(slip) / max(length(left), 1e-30), 1.0);
+        }
+        u += left - slip;
+        taken += friction - held;
+    }
+    displacements[v] = vec4<f32>(u, 0.0);
+    reactions[v] = vec4<f32>(contact.base + taken / per_force, 0.0);
+    contacts[v] = Contact(n, nearest + 1u, contact.base, contact.bounce);
+    found_constraints[v] = constraint;
+}
+
+// After the commit: what hit a solid leaves it again.
+@compute @workgroup_size(GROUP)
+fn rebound(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let contact = contacts[v];
+    if (contact.solid != 0u && contact.bounce > 0.0) {
+        velocities[v] += vec4<f32>(contact.bounce * contact.normal, 0.0);
+    }
+}

@@ -1,0 +1,41 @@
+// Holds: vertices that the caller keeps in place, on a plane or on a line (Baraff & Witkin 1998, section 5.1). What they may do
+// is written to `constraints`, in whose terms the projection and the elastic solve move them.
+
+@group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
+@group(0) @binding(1) var<storage, read_write> displacements: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> commands: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read> holds: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> anchors: array<vec4<f32>>; // w: 1 where it is known
+@group(0) @binding(6) var<storage, read_write> found_constraints: array<vec4<f32>>; // constraints
+
+// In the directions that are held a vertex goes where its anchor is, or is on its way there; the prediction keeps the rest. What
+// is withheld of it is a force on the hold.
+@compute @workgroup_size(GROUP)
+fn hold_vertex(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let vertex = vertices[v];
+    let hold = holds[v];
+    if (vertex.inverse_mass == 0.0 || (hold.w == 1.0 && dot(hold.xyz, hold.xyz) == 0.0)) {
+        found_constraints[v] = vec4<f32>(0.0, 0.0, 0.0, 1.0);
+        return;
+    }
+    if (anchors[v].w == 0.0) {
+        anchors[v] = vec4<f32>(vertex.position, 1.0);
+    }
+    var way = anchors[v].xyz - vertex.position;
+    if (frame.commanded != 0u && commands[v].w == 1.0) {
+        way = (commands[v].xyz - vertex.position) / f32(clock.substeps - clock.substep + 1u);
+        if (clock.substep == clock.substeps) {
+            anchors[v] = commands[v];
+        }
+    }
+    let beyond = displacements[v].xyz - way;
+    let left = hold.w * beyond + ((1.0 - 2.0 * hold.w) * dot(hold.xyz, beyond)) * hold.xyz;
+    displacements[v] = vec4<f32>(way + left, 0.0);
+    reactions[v] += vec4<f32>((clock.force / vertex.inverse_mass) * (beyond - left), 0.0);
+    found_constraints[v] = hold;
+}

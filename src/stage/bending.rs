@@ -1,0 +1,165 @@
+//! Bending: forces at the start of a substep, and the stiffness that the elastic solve applies.
+//!
+//! [`crate::mesh::bending`] derives the two models. Flat at rest: E = ½ Σ w_ij |x_i − x_j|² with signed weights, so f = Σ w
+//! (x_j − x_i) and K is constant. Curved at rest: E = ½ Σ k (φ − φ_0)², f = −k (φ − φ_0) ∇φ and K = −k ∇φ ∇φᵀ
+//! (Gauss-Newton). Both leave K p in `bend_forces`, where [`crate::stage::elastic`] finds it; where springs are explicit the
+//! forces alone are used.
+//!
+//! | symbol | name | unit |
+//! |---|---|---|
+//! | w; or hinges at a vertex | `bend_incidence` | N/m |
+//! | √k ∇φ; √k (φ − φ_0) | `hinge_gradients.xyz; .w` | √(N/m); √(N·m) |
+//! | K p | `bend_forces` | N |
+
+use glam::{Vec3, Vec4};
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::mesh::bending::fold;
+use crate::params::{HingeGradients, HingeRow, Vertex};
+use crate::program::{Kernel, Recorder};
+use crate::stage::{padded, xyz};
+
+const WGSL: &str = include_str!("../../shaders/bending.wgsl");
+
+/// Forces of the pairs.
+pub static GATHER_PAIRS: Kernel = Kernel::new("gather_pairs", WGSL, gather_pairs_body);
+/// Their stiffness.
+pub static BEND_PAIRS: Kernel = Kernel::new("bend_pairs", WGSL, bend_pairs_body);
+/// Angle and gradient of a hinge.
+pub static LINEARIZE_HINGE: Kernel = Kernel::new("linearize_hinge", WGSL, linearize_hinge_body).amplification(64.0);
+/// Forces of the hinges.
+pub static GATHER_HINGES: Kernel = Kernel::new("gather_hinges", WGSL, gather_hinges_body);
+/// First half of their stiffness.
+pub static TURN_HINGE: Kernel = Kernel::new("turn_hinge", WGSL, turn_hinge_body);
+/// Second half.
+pub static BEND_HINGES: Kernel = Kernel::new("bend_hinges", WGSL, bend_hinges_body);
+
+/// Records the forces at the start of a substep, added to `forces` or to the field that stands for it.
+pub fn record(recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {
+    if !recorder.sizes().bends {
+        return;
+    }
+    if recorder.sizes().hinges > 0 {
+        recorder.dispatch(&LINEARIZE_HINGE, Domain::Hinges);
+        recorder.dispatch_renamed(&GATHER_HINGES, Domain::Vertices, renames);
+    } else {
+        recorder.dispatch_renamed(&GATHER_PAIRS, Domain::Vertices, renames);
+    }
+}
+
+/// Records `bend_forces` = K `searches`, or of the field that stands for them.
+pub fn apply(recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {
+    if !recorder.sizes().bends {
+        return;
+    }
+    if recorder.sizes().hinges > 0 {
+        recorder.dispatch_renamed(&TURN_HINGE, Domain::Hinges, renames);
+        recorder.dispatch_renamed(&BEND_HINGES, Domain::Vertices, renames);
+    } else {
+        recorder.dispatch_renamed(&BEND_PAIRS, Domain::Vertices, renames);
+    }
+}
+
+fn gather_pairs_body(run: &mut Run<'_>) -> Result<()> {
+    let vertices = run.read::<Vertex>("vertices")?;
+    let incidence = run.read::<u32>("bend_incidence")?;
+    let mut forces = run.write::<[f32; 4]>("forces")?;
+    for v in run.range() {
+        let here = vertices[v].position;
+        let (mut force, mut diagonal) = (Vec3::ZERO, 0.0);
+        for pair in incidence[incidence[v] as usize..incidence[v + 1] as usize].chunks_exact(2) {
+            let weight = f32::from_bits(pair[1]);
+            force += weight * (vertices[pair[0] as usize].position - here);
+            diagonal += weight;
+        }
+        let sum = xyz(forces[v]) + force;
+        forces[v] = [sum.x, sum.y, sum.z, forces[v][3] + diagonal];
+    }
+    Ok(())
+}
+
+fn bend_pairs_body(run: &mut Run<'_>) -> Result<()> {
+    let incidence = run.read::<u32>("bend_incidence")?;
+    let searches = run.read::<[f32; 4]>("searches")?;
+    let mut bend_forces = run.write::<[f32; 4]>("bend_forces")?;
+    for v in run.range() {
+        let here = wide::f32x4::new(searches[v]);
+        let mut force = wide::f32x4::ZERO;
+        for pair in incidence[incidence[v] as usize..incidence[v + 1] as usize].chunks_exact(2) {
+            let weight = wide::f32x4::splat(f32::from_bits(pair[1]));
+            force += weight * (wide::f32x4::new(searches[pair[0] as usize]) - here);
+        }
+        let [x, y, z, _] = force.to_array();
+        bend_forces[v] = [x, y, z, 0.0];
+    }
+    Ok(())
+}
+
+fn linearize_hinge_body(run: &mut Run<'_>) -> Result<()> {
+    let vertices = run.read::<Vertex>("vertices")?;
+    let hinges = run.read::<HingeRow>("hinges")?;
+    let mut hinge_gradients = run.write::<HingeGradients>("hinge_gradients")?;
+    for e in run.range() {
+        let hinge = hinges[e];
+        let points = hinge.vertices.to_array().map(|v| vertices[v as usize].position);
+        let root = hinge.stiffness.sqrt();
+        hinge_gradients[e] = match fold(points) {
+            Some((angle, gradient)) => {
+                let mut corners = gradient.map(|gradient| (root * gradient).extend(0.0));
+                corners[0].w = root * (angle - hinge.rest);
+                HingeGradients { corners }
+            }
+            None => HingeGradients::default(),
+        };
+    }
+    Ok(())
+}
+
+fn gather_hinges_body(run: &mut Run<'_>) -> Result<()> {
+    let incidence = run.read::<u32>("bend_incidence")?;
+    let hinge_gradients = run.read::<HingeGradients>("hinge_gradients")?;
+    let mut forces = run.write::<[f32; 4]>("forces")?;
+    for v in run.range() {
+        let (mut force, mut diagonal) = (Vec3::ZERO, 0.0);
+        for corner in &incidence[incidence[v] as usize..incidence[v + 1] as usize] {
+            let corners = &hinge_gradients[(corner / 4) as usize].corners;
+            let gradient = corners[(corner % 4) as usize].truncate();
+            force += -corners[0].w * gradient;
+            diagonal += gradient.dot(gradient);
+        }
+        let sum = xyz(forces[v]) + force;
+        forces[v] = [sum.x, sum.y, sum.z, forces[v][3] + diagonal];
+    }
+    Ok(())
+}
+
+fn turn_hinge_body(run: &mut Run<'_>) -> Result<()> {
+    let hinges = run.read::<HingeRow>("hinges")?;
+    let hinge_gradients = run.read::<HingeGradients>("hinge_gradients")?;
+    let searches = run.read::<[f32; 4]>("searches")?;
+    let mut hinge_products = run.write::<f32>("hinge_products")?;
+    for e in run.range() {
+        let [a, b, c, d] = hinges[e].vertices.to_array().map(|v| xyz(searches[v as usize]));
+        let [tail, head, left, right] = hinge_gradients[e].corners.map(Vec4::truncate);
+        hinge_products[e] = tail.dot(a) + head.dot(b) + left.dot(c) + right.dot(d);
+    }
+    Ok(())
+}
+
+fn bend_hinges_body(run: &mut Run<'_>) -> Result<()> {
+    let incidence = run.read::<u32>("bend_incidence")?;
+    let hinge_gradients = run.read::<HingeGradients>("hinge_gradients")?;
+    let hinge_products = run.read::<f32>("hinge_products")?;
+    let mut bend_forces = run.write::<[f32; 4]>("bend_forces")?;
+    for v in run.range() {
+        let mut force = Vec3::ZERO;
+        for corner in &incidence[incidence[v] as usize..incidence[v + 1] as usize] {
+            let e = (corner / 4) as usize;
+            force -= hinge_products[e] * hinge_gradients[e].corners[(corner % 4) as usize].truncate();
+        }
+        bend_forces[v] = padded(force);
+    }
+    Ok(())
+}

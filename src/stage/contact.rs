@@ -1,0 +1,323 @@
+//! Contact with solids: an inequality per vertex, with Coulomb friction, and the collision pass that comes last.
+//!
+//! The seeds give the parts: contact is active only while it pushes (slides, g ≤ 0 ⟂ λ ≤ 0), a vertex in contact moves by
+//! the filtered W = S/m (Baraff & Witkin 1998, eq. 13 and section 5.4), the collision pass runs last (Goldenthal et al.
+//! 2007, section 5). Here they are one kernel around the projection:
+//!
+//! ```text
+//! predict → collide → project → collide ─┬─ strain within the limit: done
+//!                        ▲               │
+//!                        └───────────────┘  at most `contact_rounds` times
+//! ```
+//!
+//! **What a pass does.** The way of a vertex through the substep is traced through the distance field of every solid, in
+//! the coordinates of the solid, which moves too; so a vertex cannot jump through one. A vertex that would end inside is put
+//! on the surface. What the contact withholds from it — of the prediction, of springs, of edges — is the displacement D:
+//! pressed N = −D·n, and held back sideways. It is released where N is negative. Without friction it would slip by T; if
+//! |T| ≤ μ N it stays where it is relative to the solid, else friction takes μ_k N of T; it never moves a vertex on. D is the
+//! contact force over the mass, times the square of the step, so all of it also stands in `reactions`. S is I − n nᵀ; in
+//! the first projection of a substep it is 0 for what friction holds, later ones may move it, and friction takes back what it
+//! can.
+//!
+//! **What wins.** The limit is promised for the final positions, and none of them is inside a solid. In the second half of
+//! the rounds friction gives way to the limit.
+//!
+//! **What is not covered.** Vertices touch solids; edges and faces may cut corners that are sharper than the mesh is fine:
+//! give the solid a thickness of about l²/8R. Cloth does not touch cloth. Pinned vertices touch nothing. A vertex between
+//! two solids is pushed by the one it has entered most, and by the other one round later. A solid that moves further
+//! in a substep than it is thick can pass a vertex only if it turns, too: the way is straight in its coordinates.
+//!
+//! | symbol | name | unit |
+//! |---|---|---|
+//! | n; solid; reaction before; speed to leave with | `contacts` | 1; ; N; m/s |
+//! | D | `taken` | m |
+//! | T | `wanted` | m |
+//! | μ, μ_k | `friction`, `sliding` | 1 |
+
+use glam::{Vec3, Vec4};
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::params::{Clock, Contact, Frame, SolidRow, Vertex};
+use crate::program::{Kernel, Recorder};
+use crate::solid::grid::interpolate;
+use crate::solver::Solver;
+use crate::stage::{control, padded, strain, xyz};
+
+const WGSL: &str = include_str!("../../shaders/contact.wgsl");
+
+/// Puts vertices outside of the solids and decides what they may do.
+pub static COLLIDE: Kernel =
+    Kernel::new("collide", WGSL, collide_body).aliases(&[("found_constraints", "constraints")]);
+/// Gives vertices the speed with which they leave a solid that they hit.
+pub static REBOUND: Kernel = Kernel::new("rebound", WGSL, rebound_body);
+
+/// Records a collision pass.
+fn pass(recorder: &mut Recorder<'_>, first: bool, frictionless: bool) {
+    let sizes = recorder.sizes();
+    let arguments = [first.into(), sizes.solids as u32, frictionless.into(), 0];
+    recorder.dispatch_range(&COLLIDE, 0..sizes.vertices as u32, arguments);
+}
+
+/// Records the first pass, after the prediction.
+pub fn begin(recorder: &mut Recorder<'_>) {
+    pass(recorder, true, false);
+}
+
+/// Records the projection between collision passes.
+pub fn project(recorder: &mut Recorder<'_>, solver: &dyn Solver, rounds: u32) {
+    // What a solver finds is not final here, so it is not kept as the best state.
+    recorder.set_colliding(true);
+    solver.record(recorder);
+    pass(recorder, false, false);
+    if recorder.last_substep() {
+        strain::measure(recorder);
+        recorder.set_colliding(false);
+        for frictionless in [false, true] {
+            control::repeat_strained(recorder, 0, rounds.div_ceil(2), |recorder| {
+                strain::keep(recorder);
+                recorder.set_colliding(true);
+                solver.record(recorder);
+                pass(recorder, false, frictionless);
+                recorder.set_colliding(false);
+                strain::measure(recorder);
+                control::judge_strain(recorder, 0, 0);
+            });
+        }
+    }
+    recorder.set_colliding(false);
+}
+
+/// Records the end of a substep, after the commit.
+pub fn end(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&REBOUND, Domain::Vertices);
+}
+
+/// Steps along the way of a vertex through a step.
+const TRACE: u32 = 16;
+
+fn turned(q: Vec4, v: Vec3) -> Vec3 {
+    let axis = q.truncate();
+    v + 2.0 * axis.cross(axis.cross(v) + q.w * v)
+}
+
+/// Where a solid is at a part of the frame.
+#[derive(Clone, Copy)]
+struct Placed {
+    position: Vec3,
+    rotation: Vec4,
+}
+
+impl Placed {
+    fn at(solid: &SolidRow, part: f32) -> Self {
+        let rotation = (1.0 - part) * solid.start_rotation + part * solid.end_rotation;
+        let position = solid.start_position + part * (solid.end_position - solid.start_position);
+        Self { position, rotation: rotation / rotation.length() }
+    }
+
+    fn to_local(self, point: Vec3) -> Vec3 {
+        let [x, y, z, w] = self.rotation.to_array();
+        turned(Vec4::new(-x, -y, -z, w), point - self.position)
+    }
+
+    fn to_world(self, point: Vec3) -> Vec3 {
+        turned(self.rotation, point) + self.position
+    }
+}
+
+/// Unit normal and value of the signed distance to the surface, thickness included; local coordinates.
+pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) -> (Vec3, f32) {
+    let (mut normal, mut distance) = (Vec3::Y, point.y);
+    match solid.kind {
+        SolidRow::SPHERE | SolidRow::CAPSULE => {
+            let mut axial = point;
+            if solid.kind == SolidRow::CAPSULE {
+                axial.y -= point.y.max(-solid.size.y).min(solid.size.y);
+            }
+            let extent = axial.length();
+            distance = extent - solid.size.x;
+            if extent > 0.0 {
+                normal = axial / extent;
+            }
+        }
+        SolidRow::BLOCK => {
+            let beyond = point.abs() - solid.size;
+            let side = |x: f32| if x < 0.0 { -1.0 } else { 1.0 };
+            let side = Vec3::new(side(point.x), side(point.y), side(point.z));
+            let outside = beyond.max(Vec3::ZERO);
+            let extent = outside.length();
+            (normal, distance) = if extent > 0.0 {
+                (side * outside / extent, extent)
+            } else if beyond.x >= beyond.y && beyond.x >= beyond.z {
+                (Vec3::new(side.x, 0.0, 0.0), beyond.x)
+            } else if beyond.y >= beyond.z {
+                (Vec3::new(0.0, side.y, 0.0), beyond.y)
+            } else {
+                (Vec3::new(0.0, 0.0, side.z), beyond.z)
+            };
+        }
+        SolidRow::GRID => {
+            let nodes = &distances[solid.grid as usize..];
+            (distance, normal) = interpolate(solid.size, solid.spacing, solid.counts, nodes, point);
+            let steepness = normal.length();
+            if steepness > 0.0 {
+                normal /= steepness;
+            }
+        }
+        _ => {}
+    }
+    (normal, distance - solid.thickness)
+}
+
+/// Normal and gap of the way from a to b, local coordinates: where it first meets the surface, or at its end.
+fn swept_distance(solid: &SolidRow, distances: &[f32], a: Vec3, b: Vec3) -> (Vec3, f32) {
+    let end = signed_distance(solid, distances, b);
+    let travel = (b - a).length();
+    let (_, mut gap) = signed_distance(solid, distances, a);
+    if gap >= travel || gap < 0.0 {
+        return end;
+    }
+    let mut part = 0.0;
+    for _ in 0..TRACE {
+        part += gap.max(0.01 * solid.thickness + 1e-3 * travel) / travel;
+        if part >= 1.0 {
+            return end;
+        }
+        let at = a + part * (b - a);
+        let (normal, here) = signed_distance(solid, distances, at);
+        gap = here;
+        if gap <= 1e-3 * travel {
+            let beyond = gap + normal.dot(b - at);
+            return if beyond < end.1 { (normal, beyond) } else { end };
+        }
+    }
+    end
+}
+
+/// What is left of a constraint when motion along n is forbidden, too.
+fn combined(hold: [f32; 4], n: Vec3) -> [f32; 4] {
+    let normal = xyz(hold);
+    if normal == Vec3::ZERO {
+        return if hold[3] == 1.0 { [n.x, n.y, n.z, 1.0] } else { [0.0; 4] };
+    }
+    if hold[3] == 1.0 {
+        let free = normal.cross(n);
+        let extent = free.length();
+        return if extent > 1e-3 { padded(free / extent) } else { hold };
+    }
+    if normal.dot(n).abs() > 1e-3 { [0.0; 4] } else { hold }
+}
+
+/// Speed with which a vertex leaves after an impact \[m/s\].
+fn bounce_speed(frame: &Frame, clock: &Clock, solid: &SolidRow, n: Vec3, approach: f32, gap: f32) -> f32 {
+    let fall = -frame.gravity.dot(n);
+    let speed = approach / clock.span - 0.5 * clock.span * fall;
+    if solid.restitution == 0.0 || speed <= 2.0 * clock.span * frame.gravity.length() {
+        return 0.0;
+    }
+    let start_gap = (gap + approach).max(0.0);
+    solid.restitution * (speed * speed + 2.0 * fall * start_gap).max(0.0).sqrt() + 0.5 * clock.span * fall
+}
+
+fn collide_body(run: &mut Run<'_>) -> Result<()> {
+    let [first, count, frictionless, _] = run.arguments();
+    let first = first == 1;
+    let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let solids = run.read::<SolidRow>("solids")?;
+    let distances = run.read::<f32>("distances")?;
+    let holds = run.read::<[f32; 4]>("holds")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    let mut contacts = run.write::<Contact>("contacts")?;
+    let mut constraints = run.write::<[f32; 4]>("found_constraints")?;
+    let before = (clock.substep - 1) as f32 / clock.substeps as f32;
+    let now = clock.substep as f32 / clock.substeps as f32;
+    let placed: Vec<(Placed, Placed)> =
+        solids[..count as usize].iter().map(|solid| (Placed::at(solid, before), Placed::at(solid, now))).collect();
+    for v in run.range() {
+        let vertex = vertices[v];
+        if first {
+            contacts[v] = Contact { base: xyz(reactions[v]), ..Contact::default() };
+        }
+        if vertex.inverse_mass == 0.0 {
+            continue;
+        }
+        let mut u = xyz(displacements[v]);
+        let (mut nearest, mut gap, mut n) = (0, 3.0e38, Vec3::ZERO);
+        for (k, solid) in solids[..count as usize].iter().enumerate() {
+            let (earlier, pose) = placed[k];
+            let end = pose.to_local(vertex.position + u);
+            let (normal, distance) = if first {
+                swept_distance(solid, distances, earlier.to_local(vertex.position), end)
+            } else {
+                signed_distance(solid, distances, end)
+            };
+            if distance < gap {
+                (gap, n, nearest) = (distance, turned(pose.rotation, normal), k);
+            }
+        }
+        let mut contact = contacts[v];
+        if gap >= 0.0 && contact.solid == 0 {
+            continue;
+        }
+        let per_force = vertex.inverse_mass / clock.force;
+        let mut taken = per_force * (xyz(reactions[v]) - contact.base);
+        if gap >= 0.0 && taken.dot(n) > 0.0 {
+            reactions[v] = padded(contact.base);
+            contacts[v].solid = 0;
+            constraints[v] = holds[v];
+            continue;
+        }
+        let solid = &solids[nearest];
+        let (earlier, pose) = placed[nearest];
+        let point = vertex.position + u - gap * n;
+        let motion = point - earlier.to_world(pose.to_local(point));
+        if first {
+            contact.bounce = bounce_speed(frame, clock, solid, n, -(u - motion).dot(n), gap);
+        }
+        let push = (-gap).max(0.0) * n;
+        u += push;
+        taken -= push;
+        let mut constraint = combined(holds[v], n);
+        if frictionless == 0 {
+            let relative = u - motion;
+            let slip = relative - relative.dot(n) * n;
+            let held = taken - taken.dot(n) * n;
+            let pressed = (-taken.dot(n)).max(0.0);
+            let wanted = slip + held;
+            let extent = wanted.length();
+            let (mut friction, mut left) = (wanted, Vec3::ZERO);
+            if extent <= solid.friction * pressed {
+                if first {
+                    constraint = [0.0; 4];
+                }
+            } else {
+                friction = ((solid.sliding * pressed).min(extent) / extent) * wanted;
+                left = wanted - friction;
+                left *= (slip.length() / left.length().max(1e-30)).min(1.0);
+            }
+            u += left - slip;
+            taken += friction - held;
+        }
+        displacements[v] = padded(u);
+        reactions[v] = padded(contact.base + taken / per_force);
+        contacts[v] = Contact { normal: n, solid: nearest as u32 + 1, ..contact };
+        constraints[v] = constraint;
+    }
+    Ok(())
+}
+
+fn rebound_body(run: &mut Run<'_>) -> Result<()> {
+    let contacts = run.read::<Contact>("contacts")?;
+    let mut velocities = run.write::<[f32; 4]>("velocities")?;
+    for v in run.range() {
+        let contact = contacts[v];
+        if contact.solid != 0 && contact.bounce > 0.0 {
+            velocities[v] = padded(xyz(velocities[v]) + contact.bounce * contact.normal);
+        }
+    }
+    Ok(())
+}

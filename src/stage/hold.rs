@@ -1,0 +1,67 @@
+//! Holds: vertices that the caller keeps in place, on a plane or on a line, at run time.
+//!
+//! Baraff & Witkin (1998, section 5.1) constrain the motion of single particles by W = S/m with S = I − p pᵀ on a plane of
+//! normal p, I − p pᵀ − q qᵀ = t tᵀ on a line of direction t, and 0 in place (eq. 13). One vector per vertex says which:
+//! (n, 1) leaves what is across n, (n, 0) what is along n. Every solver and the elastic solve apply the same S, so a hold is
+//! exact at every iteration, whatever they reach otherwise.
+//!
+//! In the directions that are held a vertex stays at its anchor, or follows a target (z of eq. 14). What the hold takes
+//! from the prediction, from springs and from edges is summed up in `reactions`: the constraint force.
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::params::{Clock, Frame, Vertex};
+use crate::program::{Kernel, Recorder};
+use crate::solver::allowed;
+use crate::stage::{padded, xyz};
+
+const WGSL: &str = include_str!("../../shaders/hold.wgsl");
+
+/// Puts one vertex where its hold wants it.
+pub static HOLD_VERTEX: Kernel =
+    Kernel::new("hold_vertex", WGSL, hold_vertex_body).aliases(&[("found_constraints", "constraints")]);
+
+/// Nothing is held.
+pub(crate) const FREE: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
+
+/// Records the holds of a substep; after the prediction.
+pub fn record(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&HOLD_VERTEX, Domain::Vertices);
+}
+
+fn hold_vertex_body(run: &mut Run<'_>) -> Result<()> {
+    let frame = run.one::<Frame>("frame")?;
+    let clock = run.one::<Clock>("clock")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let commands = run.read::<[f32; 4]>("commands")?;
+    let holds = run.read::<[f32; 4]>("holds")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    let mut anchors = run.write::<[f32; 4]>("anchors")?;
+    let mut constraints = run.write::<[f32; 4]>("found_constraints")?;
+    for v in run.range() {
+        let (vertex, hold) = (vertices[v], holds[v]);
+        if vertex.inverse_mass == 0.0 || hold == FREE {
+            constraints[v] = FREE;
+            continue;
+        }
+        if anchors[v][3] == 0.0 {
+            let [x, y, z] = vertex.position.to_array();
+            anchors[v] = [x, y, z, 1.0];
+        }
+        let mut way = xyz(anchors[v]) - vertex.position;
+        if frame.commanded != 0 && commands[v][3] == 1.0 {
+            way = (xyz(commands[v]) - vertex.position) / (clock.substeps - clock.substep + 1) as f32;
+            if clock.substep == clock.substeps {
+                anchors[v] = commands[v];
+            }
+        }
+        let beyond = xyz(displacements[v]) - way;
+        let left = allowed(hold, beyond);
+        displacements[v] = padded(way + left);
+        reactions[v] = padded(xyz(reactions[v]) + (clock.force / vertex.inverse_mass) * (beyond - left));
+        constraints[v] = hold;
+    }
+    Ok(())
+}
