@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::solver::{Method, within};
-use crate::stage::Stage;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
+use crate::stage::wind::Wind;
+use crate::stage::{Stage, area};
 use crate::substeps::{Plan, StepBounds, Substeps};
 
 /// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and tuned
@@ -24,6 +25,11 @@ pub struct Settings {
     pub gravity: [f32; 3],
     /// Rate of velocity damping by still air \[1/s\].
     pub drag: f32,
+    /// Wind, and the drag of still air, on every face; `None` for neither ([`crate::stage::wind`]).
+    pub wind: Option<Wind>,
+    /// Smallest and largest area of a triangle relative to rest, e.g. `[0.9, 1.1]`: a heuristic that the projection of the
+    /// edges follows and may undo; `None` for no limit. A lower end above 0 may gain energy ([`crate::stage::area`]).
+    pub area_limit: Option<[f32; 2]>,
     /// Substeps per frame.
     pub substeps: Substeps,
     /// Order of the time stepping.
@@ -51,6 +57,8 @@ impl Default for Settings {
             stretch_max: 1.0,
             gravity: [0.0, -9.81, 0.0],
             drag: 0.0,
+            wind: None,
+            area_limit: None,
             substeps: Substeps::Auto,
             stepping: Stepping::Euler,
             elasticity: Elasticity::Auto,
@@ -91,6 +99,8 @@ impl Settings {
             }
         }
         within("drag", self.drag.into(), (0.0..=1e6).contains(&self.drag), "in [0, 1e6] 1/s")?;
+        self.wind.as_ref().map_or(Ok(()), Wind::validate)?;
+        self.area_limit.map_or(Ok(()), area::validate)?;
         let each = self.dispatches_per_submission;
         within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
         self.substeps.validate()?;

@@ -10,6 +10,7 @@ use crate::fields::{Fields, Sizes, Spec};
 use crate::params::YarnSpan;
 use crate::scene::Scene;
 use crate::settings::{Settings, resolution};
+use crate::stage::area::rest_areas;
 use crate::substeps::{StepBounds, mean_mass};
 use crate::topology::{Incidence, Topology};
 
@@ -46,6 +47,9 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, F
     fields.get_mut::<u32>("colored_edges")?.copy_from_slice(&topology.coloring.colored_edges);
     fields.get_mut::<u32>("triangles")?.copy_from_slice(&triangles);
     fields.get_mut::<u32>("triangle_incidence")?.copy_from_slice(triangle_incidence.words());
+    for (stored, area) in fields.get_mut::<f32>("rest_areas")?.iter_mut().zip(rest_areas(&mesh)) {
+        *stored = area;
+    }
     write_state(&mut fields, &mesh, &start, &vec![[0.0; 3]; start.len()])?;
     let mut pinned = vec![false; mesh.vertex_count()];
     for pin in mesh.pins() {

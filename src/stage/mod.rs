@@ -1,8 +1,9 @@
 //! Stages: the parts of a step, in the order in which [`record_frame`] puts them.
 //!
-//! forces → predict → elastic → project → inspect → commit, once per substep, then the load meter and normals for drawing. Each stage lives in a
-//! file of the stem of its shader; solvers are the project stage.
+//! forces → predict → elastic → areas → project → inspect → commit, once per substep, then the load meter and normals for
+//! drawing. Each stage lives in a file of the stem of its shader; solvers are the project stage.
 
+pub mod area;
 pub mod control;
 pub mod elastic;
 pub mod integrate;
@@ -11,6 +12,7 @@ pub mod normals;
 pub mod reduce;
 pub mod springs;
 pub mod strain;
+pub mod wind;
 
 use glam::Vec3;
 
@@ -55,12 +57,18 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     recorder.at_last_substep(left == 0);
     control::begin_substep(recorder, left);
     springs::record(recorder, plan.implicit);
+    if settings.wind.is_some() {
+        wind::record(recorder);
+    }
     for stage in &settings.stages {
         stage.record(recorder);
     }
     integrate::predict(recorder, settings.stepping);
     if plan.implicit {
         elastic::record(recorder);
+    }
+    if let Some(limit) = settings.area_limit {
+        area::record(recorder, limit);
     }
     settings.method.solver().record(recorder);
     if left == 0 {
