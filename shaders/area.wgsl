@@ -74,5 +74,5 @@ fn apply_area(invocation: Invocation) {
     if (!running() || v >= range.end) {
         return;
     }
-    displacements[v] += area_shifts[v];
+    displacements[v] += vec4<f32>(allowed(v, area_shifts[v].xyz), 0.0);
 }

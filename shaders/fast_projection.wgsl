@@ -15,45 +15,37 @@
 @group(0) @binding(10) var<storage, read_write> reactions: array<vec4<f32>>;
 @group(0) @binding(11) var<storage, read_write> partials: array<vec2<f32>>;
 
-// Constraint, direction and diagonal of one edge; starts the linear solve at 0. Inactive edges get an empty row.
+// Constraint, direction and diagonal of one edge. Inactive edges get an empty row.
 @compute @workgroup_size(GROUP)
 fn linearize(invocation: Invocation) {
-    if (!running()) {
+    let e = element(invocation);
+    if (!running() || e >= range.end) {
         return;
     }
-    let e = element(invocation);
-    var energy = vec2<f32>();
-    if (e < range.end) {
-        let edge = edges[e];
-        let a = vertices[edge.tail];
-        let b = vertices[edge.head];
-        let w = a.inverse_mass + b.inverse_mass;
-        let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
-        let extent = length(d);
-        var direction = vec4<f32>();
-        var residual = 0.0;
-        if (w > 0.0 && extent >= 1e-6 * edge.rest && !in_band(extent, edge.rest)) {
-            let wanted = banded_length(extent, edge.rest);
-            if (extent < 0.5 * wanted) {
-                direction = vec4<f32>(d / extent, 1.0 / w);
-                residual = extent - wanted;
-            } else {
-                let q = d / wanted;
-                direction = vec4<f32>(q, 1.0 / (w * dot(q, q)));
-                residual = 0.5 * (extent - wanted) * (extent + wanted) / wanted;
-            }
+    let edge = edges[e];
+    let a = vertices[edge.tail];
+    let b = vertices[edge.head];
+    let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
+    let extent = length(d);
+    var direction = vec4<f32>();
+    var residual = 0.0;
+    if (extent >= 1e-6 * edge.rest && !in_band(extent, edge.rest)) {
+        let n = d / extent;
+        let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
+        let wanted = banded_length(extent, edge.rest);
+        if (w <= 1e-6 * (a.inverse_mass + b.inverse_mass)) {
+            // Neither end can move along the edge.
+        } else if (extent < 0.5 * wanted) {
+            direction = vec4<f32>(n, 1.0 / w);
+            residual = extent - wanted;
+        } else {
+            let q = d / wanted;
+            direction = vec4<f32>(q, 1.0 / (w * dot(q, q)));
+            residual = 0.5 * (extent - wanted) * (extent + wanted) / wanted;
         }
-        let search = direction.w * residual;
-        directions[e] = direction;
-        residuals[e] = residual;
-        solutions[e] = 0.0;
-        searches[e] = search;
-        energy = vec2<f32>(residual * search, residual * residual);
     }
-    let total = group_sum(energy, invocation.lane);
-    if (invocation.lane == 0u && e < range.end) {
-        partials[group_index(invocation)] = total;
-    }
+    directions[e] = direction;
+    residuals[e] = residual;
 }
 
 // First half of A p: y = W Jᵀ p, of the edges between the two arguments.
@@ -70,7 +62,7 @@ fn gather_pulls(invocation: Invocation) {
             pull += (select(-1.0, 1.0, (entry & 1u) == 1u) * searches[entry / 2u]) * directions[entry / 2u].xyz;
         }
     }
-    pulls[v] = vec4<f32>(apply_inverse_mass(vertices[v].inverse_mass, pull), 0.0);
+    pulls[v] = vec4<f32>(apply_inverse_mass(v, vertices[v].inverse_mass, pull), 0.0);
 }
 
 // Second half: q = J y, and the leaves of p·q.
@@ -119,11 +111,12 @@ fn apply_multipliers(invocation: Invocation) {
         shortest = min(shortest, edges[entry / 2u].rest);
     }
     if (inverse_mass > 0.0) {
-        let way = apply_inverse_mass(inverse_mass, pull);
+        let way = apply_inverse_mass(v, inverse_mass, pull);
         let extent = length(way);
         let most = frame.live.x * shortest;
         displacements[v] += vec4<f32>(select(way, way * (most / extent), extent > most), 0.0);
-    } else {
-        reactions[v] += vec4<f32>(clock.force * pull, 0.0);
+    }
+    if (bears(inverse_mass)) {
+        reactions[v] += vec4<f32>(clock.force * borne(v, inverse_mass, pull), 0.0);
     }
 }

@@ -17,23 +17,28 @@ fn project_edge(invocation: Invocation) {
     let edge = edges[e];
     let a = vertices[edge.tail];
     let b = vertices[edge.head];
-    let w = a.inverse_mass + b.inverse_mass;
     let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
     let extent = length(d);
     let wanted = banded_length(extent, edge.rest);
     // A collapsed edge has no direction; an edge in its band stays bitwise untouched.
-    if (w == 0.0 || extent < 1e-6 * edge.rest || extent == wanted) {
+    if (extent < 1e-6 * edge.rest || extent == wanted) {
         return;
     }
-    let pull = ((extent - wanted) / (w * extent)) * d;
-    displacements[edge.tail] += vec4<f32>(apply_inverse_mass(a.inverse_mass, pull), 0.0);
-    displacements[edge.head] -= vec4<f32>(apply_inverse_mass(b.inverse_mass, pull), 0.0);
-    tensions[e] += ((extent - wanted) / w) * clock.force;
-    let force = vec4<f32>(clock.force * pull, 0.0); // mean over the frame
-    if (a.inverse_mass == 0.0) {
-        reactions[edge.tail] += force;
+    let n = d / extent;
+    let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
+    // Neither end can move along the edge.
+    if (w <= 1e-6 * (a.inverse_mass + b.inverse_mass)) {
+        return;
     }
-    if (b.inverse_mass == 0.0) {
-        reactions[edge.head] -= force;
+    let pull = ((extent - wanted) / w) * n;
+    displacements[edge.tail] += vec4<f32>(apply_inverse_mass(edge.tail, a.inverse_mass, pull), 0.0);
+    displacements[edge.head] -= vec4<f32>(apply_inverse_mass(edge.head, b.inverse_mass, pull), 0.0);
+    tensions[e] += ((extent - wanted) / w) * clock.force;
+    // Mean over the frame.
+    if (bears(a.inverse_mass)) {
+        reactions[edge.tail] += vec4<f32>(clock.force * borne(edge.tail, a.inverse_mass, pull), 0.0);
+    }
+    if (bears(b.inverse_mass)) {
+        reactions[edge.head] -= vec4<f32>(clock.force * borne(edge.head, b.inverse_mass, pull), 0.0);
     }
 }

@@ -66,10 +66,10 @@ fn predict(invocation: Invocation) {
         // What the last commit asked for minus what rounding let it do; three buffers, so no compiler cancels it.
         let way = vertex.position - starts[v].xyz;
         let remainder = (displacements[v].xyz - way) + clock.recall * way;
-        let acceleration = frame.gravity + apply_inverse_mass(vertex.inverse_mass, forces[v].xyz);
+        let acceleration = frame.gravity + vertex.inverse_mass * forces[v].xyz;
         var velocity = velocities[v].xyz;
         if (clock.substep == 1u && commanded(v)) {
-            velocity += apply_inverse_mass(vertex.inverse_mass, commands[v].xyz);
+            velocity += vertex.inverse_mass * commands[v].xyz;
         }
         // Drag acts on the motion there is, not on what gravity is about to add: weight at rest stays the weight.
         velocity = velocity / (1.0 + frame.drag * clock.span) + clock.span * acceleration;
@@ -125,7 +125,7 @@ fn commit(invocation: Invocation) {
         vertices[v].position = vertex.position + moved;
         if (frame.second_order != 0u && clock.substep == 1u && commanded(v)) {
             // An impulse belongs to the past, too: it is no acceleration that goes on.
-            previous_velocities[v] += vec4<f32>(apply_inverse_mass(vertex.inverse_mass, commands[v].xyz), 0.0);
+            previous_velocities[v] += vec4<f32>(vertex.inverse_mass * commands[v].xyz, 0.0);
         }
         return;
     }

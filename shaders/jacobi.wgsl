@@ -18,14 +18,17 @@ fn correct_edge(invocation: Invocation) {
     let edge = edges[e];
     let a = vertices[edge.tail];
     let b = vertices[edge.head];
-    let w = a.inverse_mass + b.inverse_mass;
     let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
     let extent = length(d);
     var pull = vec3<f32>();
-    if (w > 0.0 && extent >= 1e-6 * edge.rest) {
-        let excess = extent - banded_length(extent, edge.rest);
-        pull = (excess / (w * extent)) * d;
-        tensions[e] += ((excess / w) * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));
+    if (extent >= 1e-6 * edge.rest) {
+        let n = d / extent;
+        let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
+        if (w > 1e-6 * (a.inverse_mass + b.inverse_mass)) {
+            let excess = extent - banded_length(extent, edge.rest);
+            pull = (excess / w) * n;
+            tensions[e] += ((excess / w) * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));
+        }
     }
     corrections[e] = vec4<f32>(pull, 0.0);
 }
@@ -52,8 +55,9 @@ fn gather_corrections(invocation: Invocation) {
         pull += (blend(taker) * select(1.0, -1.0, at_head)) * corrections[entry / 2u].xyz;
     }
     if (inverse_mass > 0.0) {
-        displacements[v] += vec4<f32>(apply_inverse_mass(inverse_mass, pull), 0.0);
-    } else {
-        reactions[v] += vec4<f32>(clock.force * pull, 0.0);
+        displacements[v] += vec4<f32>(apply_inverse_mass(v, inverse_mass, pull), 0.0);
+    }
+    if (bears(inverse_mass)) {
+        reactions[v] += vec4<f32>(clock.force * borne(v, inverse_mass, pull), 0.0);
     }
 }

@@ -6,17 +6,19 @@
 
 struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 
+// A row in memory: direction n and diagonal, and W_tail n and the residual, in whose place the solve puts f, y, g, solution.
+struct LineRow { direction: vec3<f32>, diagonal: f32, state: vec4<f32> }
+
 @group(0) @binding(0) var<storage, read> yarns: array<YarnSpan>;
 @group(0) @binding(1) var<storage, read> edges: array<Link>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> reactions: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> tensions: array<f32>;
-@group(0) @binding(6) var<storage, read_write> yarn_directions: array<vec4<f32>>; // scratch: direction, 1/mass of the start
-@group(0) @binding(7) var<storage, read_write> eliminations: array<vec4<f32>>; // scratch: diagonal and residual, then f, y, g, solution
-@group(0) @binding(8) var<storage, read> directions: array<vec4<f32>>;
-@group(0) @binding(9) var<storage, read> residuals: array<f32>;
-@group(0) @binding(10) var<storage, read_write> preconditioned: array<f32>;
+@group(0) @binding(6) var<storage, read_write> line_rows: array<LineRow>; // scratch
+@group(0) @binding(7) var<storage, read> directions: array<vec4<f32>>;
+@group(0) @binding(8) var<storage, read> residuals: array<f32>;
+@group(0) @binding(9) var<storage, read_write> preconditioned: array<f32>;
 
 // Of each separator: x diagonal, y coupling to the separator before, z right-hand side, w solution.
 var<workgroup> separators: array<vec4<f32>, GROUP>;
@@ -108,8 +110,13 @@ fn find_slack(line: ptr<function, Line>) {
     }
 }
 
-// A row of the matrix and its right-hand side; direction 0 and diagonal 1 where nothing can be moved.
-struct Row { direction: vec3<f32>, diagonal: f32, residual: f32, tail_inverse_mass: f32 }
+// A row of the matrix and its right-hand side: J = direction, and W Jᵀ at the tail.
+struct Row { direction: vec3<f32>, diagonal: f32, residual: f32, tail_motion: vec3<f32> }
+
+// Where nothing can be moved.
+fn empty_row() -> Row {
+    return Row(vec3<f32>(), 1.0, 0.0, vec3<f32>());
+}
 
 fn edge_vector(edge: Link) -> vec3<f32> {
     return (vertices[edge.head].position - vertices[edge.tail].position)
@@ -119,15 +126,20 @@ fn edge_vector(edge: Link) -> vec3<f32> {
 // Of the projection itself: C = |d| − l, ∂C/∂x_head = n = d/|d|.
 fn edge_row(line: Line, k: u32) -> Row {
     let edge = edges[line.yarn.first + k];
-    let tail_inverse_mass = vertices[edge.tail].inverse_mass;
-    let w = tail_inverse_mass + vertices[edge.head].inverse_mass;
+    let tail = vertices[edge.tail].inverse_mass;
+    let head = vertices[edge.head].inverse_mass;
     let d = edge_vector(edge);
     let extent = length(d);
-    if (w == 0.0 || extent < 1e-6 * edge.rest || in_band(extent, edge.rest)) {
-        return Row(vec3<f32>(), 1.0, 0.0, tail_inverse_mass);
+    if (extent < 1e-6 * edge.rest || in_band(extent, edge.rest)) {
+        return empty_row();
+    }
+    let n = d / extent;
+    let w = inverse_mass_along(edge.tail, tail, n) + inverse_mass_along(edge.head, head, n);
+    if (w <= 1e-6 * (tail + head)) {
+        return empty_row();
     }
     let wanted = banded_length(extent, edge.rest) + line.slack * edge.rest;
-    return Row(d / extent, w, extent - wanted, tail_inverse_mass);
+    return Row(n, w, extent - wanted, apply_inverse_mass(edge.tail, tail, n));
 }
 
 // Of a linear solve that has been set up: directions hold q and 1/A_ee, 0 for an empty row.
@@ -135,7 +147,9 @@ fn linearized_row(line: Line, k: u32) -> Row {
     let e = line.yarn.first + k;
     let direction = directions[e];
     let diagonal = select(1.0, 1.0 / direction.w, direction.w > 0.0);
-    return Row(direction.xyz, diagonal, residuals[e], vertices[edges[e].tail].inverse_mass);
+    let tail = edges[e].tail;
+    let motion = apply_inverse_mass(tail, vertices[tail].inverse_mass, direction.xyz);
+    return Row(direction.xyz, diagonal, residuals[e], motion);
 }
 
 // Place of a chord's start along the yarn: i count/rows, rounded, without large products.
@@ -200,15 +214,14 @@ fn chord_row(line: Line, i: u32) -> Row {
     let extent = length(d);
     let bound = chord_bound(line, i);
     if (w == 0.0 || extent <= 1.0001 * bound) {
-        return Row(vec3<f32>(), 1.0, 0.0, tail_inverse_mass);
+        return empty_row();
     }
-    return Row(d / extent, w, extent - bound, tail_inverse_mass);
+    return Row(d / extent, w, extent - bound, tail_inverse_mass * (d / extent));
 }
 
 // Hands a row to the solve.
 fn set_row(line: Line, k: u32, row: Row) {
-    yarn_directions[line.yarn.first + k] = vec4<f32>(row.direction, row.tail_inverse_mass);
-    eliminations[line.yarn.first + k] = vec4<f32>(row.diagonal, row.residual, 0.0, 0.0);
+    line_rows[line.yarn.first + k] = LineRow(row.direction, row.diagonal, vec4<f32>(row.tail_motion, row.residual));
 }
 
 // Pivots that rounding has eaten are held at a small part of the diagonal.
@@ -269,8 +282,8 @@ fn solve_separators(base: u32, count: u32, closed: bool) {
     }
 }
 
-// Solves the yarns of this workgroup, whose lanes have set their rows; solutions are in `eliminations`, their directions
-// in `yarn_directions`. Every invocation must call it.
+// Solves the yarns of this workgroup, whose lanes have set their rows; solutions are in `state.w` then. Every invocation must
+// call it.
 fn solve_line(line: Line) {
     let start = line.yarn.first;
     let used = line.first < line.end;
@@ -280,7 +293,7 @@ fn solve_line(line: Line) {
     // The row before the run, for the coupling of its first row.
     var previous = vec3<f32>();
     if (used && (line.first > 0u || closed)) {
-        previous = yarn_directions[start + select(line.first, line.rows, line.first == 0u) - 1u].xyz;
+        previous = line_rows[start + select(line.first, line.rows, line.first == 0u) - 1u].direction;
     }
     // Forward through the run; the row before it enters as a right-hand side g. Stored: f = b/pivot of the row before,
     // y and g divided by the row's own pivot.
@@ -289,11 +302,11 @@ fn solve_line(line: Line) {
     var y = 0.0;
     var g = 0.0;
     for (var k = line.first; k < line.end; k++) {
-        let direction = yarn_directions[start + k];
-        let diagonal = eliminations[start + k].x;
-        let residual = eliminations[start + k].y;
-        let coupling = -direction.w * dot(previous, direction.xyz);
-        previous = direction.xyz;
+        let row = line_rows[start + k];
+        let diagonal = row.diagonal;
+        let residual = row.state.w;
+        let coupling = -dot(previous, row.state.xyz);
+        previous = row.direction;
         let f = coupling * inverse;
         if (k + 1u == line.end) {
             separators[line.base + line.lane] = vec4<f32>(
@@ -302,12 +315,12 @@ fn solve_line(line: Line) {
                 residual - f * y,
                 0.0,
             );
-            eliminations[start + k] = vec4<f32>(f, 0.0, 0.0, 0.0);
+            line_rows[start + k].state = vec4<f32>(f, 0.0, 0.0, 0.0);
         } else {
             g = select(-f * g, -coupling, k == line.first);
             y = residual - f * y;
             inverse = inverse_pivot(diagonal - f * coupling, diagonal);
-            eliminations[start + k] = vec4<f32>(f, y * inverse, g * inverse, 0.0);
+            line_rows[start + k].state = vec4<f32>(f, y * inverse, g * inverse, 0.0);
         }
         if (k == line.first) {
             first_coupling = coupling;
@@ -317,8 +330,8 @@ fn solve_line(line: Line) {
     var sum = 0.0;
     var spike = 0.0;
     for (var k = 2u; k <= line.end - line.first; k++) {
-        let known = eliminations[start + line.end - k];
-        let f = eliminations[start + line.end - k + 1u].x;
+        let known = line_rows[start + line.end - k].state;
+        let f = line_rows[start + line.end - k + 1u].state.x;
         sum = known.y - f * sum;
         spike = known.z - f * spike;
     }
@@ -340,10 +353,10 @@ fn solve_line(line: Line) {
     for (var back = 1u; back <= line.end - line.first; back++) {
         let k = start + line.end - back;
         if (back > 1u) {
-            let known = eliminations[k];
-            solution = known.y + known.z * left - eliminations[k + 1u].x * solution;
+            let known = line_rows[k].state;
+            solution = known.y + known.z * left - line_rows[k + 1u].state.x * solution;
         }
-        eliminations[k].w = solution;
+        line_rows[k].state.w = solution;
     }
     // Lanes read each other's solutions next.
     storageBarrier();
@@ -360,7 +373,7 @@ fn pull_of(line: Line, k: i32) -> vec3<f32> {
         return vec3<f32>();
     }
     let e = line.yarn.first + u32(place);
-    return eliminations[e].w * yarn_directions[e].xyz;
+    return line_rows[e].state.w * line_rows[e].direction;
 }
 
 fn clamped(way: vec3<f32>, most: f32) -> vec3<f32> {
@@ -371,9 +384,10 @@ fn clamped(way: vec3<f32>, most: f32) -> vec3<f32> {
 fn pull_vertex(v: u32, pull: vec3<f32>, most: f32) {
     let inverse_mass = vertices[v].inverse_mass;
     if (inverse_mass > 0.0) {
-        displacements[v] += vec4<f32>(clamped(apply_inverse_mass(inverse_mass, pull), most), 0.0);
-    } else {
-        reactions[v] += vec4<f32>(clock.force * pull, 0.0);
+        displacements[v] += vec4<f32>(clamped(apply_inverse_mass(v, inverse_mass, pull), most), 0.0);
+    }
+    if (bears(inverse_mass)) {
+        reactions[v] += vec4<f32>(clock.force * borne(v, inverse_mass, pull), 0.0);
     }
 }
 
@@ -395,7 +409,7 @@ fn project_yarn(invocation: Invocation) {
         let edge = edges[e];
         let ahead = pull_of(line, i32(k));
         pull_vertex(edge.tail, ahead - behind, frame.live.x * edge.rest);
-        tensions[e] += clock.force * eliminations[e].w;
+        tensions[e] += clock.force * line_rows[e].state.w;
         behind = ahead;
         if (k + 1u == line.yarn.count && line.yarn.closed == 0u) {
             pull_vertex(edge.head, -ahead, frame.live.x * edge.rest);
@@ -406,7 +420,7 @@ fn project_yarn(invocation: Invocation) {
 // Motion of the start of chord i.
 fn node_motion(line: Line, i: u32, bound: f32) -> vec3<f32> {
     let pull = pull_of(line, i32(i)) - pull_of(line, i32(i) - 1);
-    return clamped(apply_inverse_mass(node_inverse_mass(line, i), pull), frame.live.x * bound);
+    return clamped(node_inverse_mass(line, i) * pull, frame.live.x * bound);
 }
 
 // Taut chords: from coarse to fine, no part of a yarn may span more than its rest length. Two projections per level, each
@@ -439,12 +453,12 @@ fn project_chords(invocation: Invocation) {
                 } else {
                     there = node_motion(line, next, bound);
                 }
-                let solution = eliminations[line.yarn.first + i].w;
+                let solution = line_rows[line.yarn.first + i].state.w;
                 for (var k = start; k < end; k++) {
                     let v = vertex_at(line.yarn, k);
                     let part = f32(k - start) / f32(end - start);
                     if (vertices[v].inverse_mass > 0.0) {
-                        displacements[v] += vec4<f32>((1.0 - part) * here + part * there, 0.0);
+                        displacements[v] += vec4<f32>(allowed(v, (1.0 - part) * here + part * there), 0.0);
                     } else if (k == start) {
                         reactions[v] += vec4<f32>(clock.force * (pull_of(line, i32(i)) - pull_of(line, i32(i) - 1)), 0.0);
                     }
@@ -453,7 +467,7 @@ fn project_chords(invocation: Invocation) {
                 if (next == line.rows) {
                     let v = vertex_at(line.yarn, end);
                     if (vertices[v].inverse_mass > 0.0) {
-                        displacements[v] += vec4<f32>(there, 0.0);
+                        displacements[v] += vec4<f32>(allowed(v, there), 0.0);
                     } else {
                         reactions[v] -= vec4<f32>(clock.force * pull_of(line, i32(i)), 0.0);
                     }
@@ -481,7 +495,7 @@ fn solve_yarn(invocation: Invocation) {
     }
     solve_line(line);
     for (var k = line.first; k < line.end; k++) {
-        let solution = eliminations[line.yarn.first + k].w;
+        let solution = line_rows[line.yarn.first + k].state.w;
         preconditioned[line.yarn.first + k] = select(solution, -solution, range.arguments.z != 0u);
     }
 }

@@ -20,7 +20,7 @@ struct Frame {
     least_substeps: u32, most_substeps: u32, commanded: u32, second_order: u32,
     air: Air,
     middle_limit: f32, mean_mass: f32, expected_load: f32, load_scale: f32,
-    elastic_tolerance: f32, elastic_floor: f32, padding: vec2<u32>,
+    elastic_tolerance: f32, elastic_floor: f32, constrained: u32, padding: u32,
 }
 struct Clock { h: f32, substep: u32, substeps: u32, load: f32, span: f32, recall: f32, force: f32, previous: f32 }
 struct Meters {
@@ -42,6 +42,8 @@ struct Invocation {
 @group(0) @binding(101) var<uniform> frame: Frame;
 @group(0) @binding(102) var<uniform> clock: Clock;
 @group(0) @binding(103) var<uniform> sums: array<vec4<f32>, 5>;
+// What holds and contacts leave of a vertex's motion; read only where frame.constrained says that there is any.
+@group(0) @binding(104) var<storage, read> constraints: array<vec4<f32>>;
 
 // Slots of `sums`.
 const STRAIN: u32 = 0u;    // x: largest strain
@@ -66,9 +68,40 @@ fn running() -> bool {
     return guards[range.guard / 4u][range.guard % 4u] != 0u;
 }
 
-// W of the paper applied to a pull [kg·m]: the displacement [m]. The one place where mass becomes motion.
-fn apply_inverse_mass(inverse_mass: f32, pull: vec3<f32>) -> vec3<f32> {
-    return inverse_mass * pull;
+// S of Baraff & Witkin (1998, eq. 13) applied to a motion: (n, 1) leaves what is across n, everything where n = 0; (n, 0)
+// leaves what is along n, nothing where n = 0.
+fn allowed(v: u32, motion: vec3<f32>) -> vec3<f32> {
+    if (frame.constrained == 0u) {
+        return motion;
+    }
+    let constraint = constraints[v];
+    return constraint.w * motion + ((1.0 - 2.0 * constraint.w) * dot(constraint.xyz, motion)) * constraint.xyz;
+}
+
+// W = S/m applied to a pull [kg·m]: the displacement [m]. The one place where mass becomes motion.
+fn apply_inverse_mass(v: u32, inverse_mass: f32, pull: vec3<f32>) -> vec3<f32> {
+    return allowed(v, inverse_mass * pull);
+}
+
+// n·W n for a unit direction [1/kg].
+fn inverse_mass_along(v: u32, inverse_mass: f32, n: vec3<f32>) -> f32 {
+    if (frame.constrained == 0u) {
+        return inverse_mass;
+    }
+    return inverse_mass * dot(n, allowed(v, n));
+}
+
+// What a pull leaves to a pin or a constraint to bear.
+fn borne(v: u32, inverse_mass: f32, pull: vec3<f32>) -> vec3<f32> {
+    if (inverse_mass == 0.0) {
+        return pull;
+    }
+    return pull - allowed(v, pull);
+}
+
+// Whether a vertex bears anything.
+fn bears(inverse_mass: f32) -> bool {
+    return inverse_mass == 0.0 || frame.constrained != 0u;
 }
 
 // Length that an edge should have: the end of its stretch band nearest to `length` [m].

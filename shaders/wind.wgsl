@@ -47,7 +47,7 @@ fn face_force(corner: u32) -> vec3<f32> {
 
 // The force, held back where one substep is too long for it: the vertex moves through the air no faster than before.
 fn bearable(force: vec3<f32>, vertex: Vertex, relative: vec3<f32>) -> vec3<f32> {
-    let kick = clock.span * apply_inverse_mass(vertex.inverse_mass, force);
+    let kick = (clock.span * vertex.inverse_mass) * force;
     let speed = length(relative);
     let extent = length(kick);
     var part = 1.0;

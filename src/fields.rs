@@ -5,7 +5,7 @@
 //! to 16 bytes anyway).
 
 use crate::error::{Error, Result};
-use crate::params::{Clock, Element, Frame, GROUP, GUARDS, Link, Meters, Vertex, YarnSpan, sums};
+use crate::params::{Clock, Element, Frame, GROUP, GUARDS, LineRow, Link, Meters, Vertex, YarnSpan, sums};
 
 /// What the elements of a field correspond to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +182,12 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<u32>("triangles", Domain::TriangleCorners, "corners of the drawn triangles").exact(),
     Spec::of::<u32>("triangle_incidence", Domain::TriangleIncidence, "CSR, entry = triangle").exact(),
     Spec::of::<f32>("rest_areas", Domain::Triangles, "areas in the rest shape [m²]").exact(),
+    Spec::of::<[f32; 4]>(
+        "constraints",
+        Domain::Vertices,
+        "xyz: n, w: 1 where motion across n is left (0 0 0 1: all), 0 where motion along n is (0: none)",
+    )
+    .floor(|_| 1.0),
     // Forces and what they do to pins.
     Spec::of::<[f32; 4]>("forces", Domain::Vertices, "forces other than gravity and drag [N]")
         .floor(|f| tension(f).max(gale(f))),
@@ -236,8 +242,7 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<[f32; 4]>("elastic_products", Domain::Vertices, "(M − τ²K) p [kg·m]").floor(impulse),
     Spec::of::<[f32; 4]>("elastic_preconditioned", Domain::Vertices, "z = P r [m]").floor(span),
     // Line solves.
-    Spec::of::<[f32; 4]>("yarn_directions", Domain::Edges, "xyz: direction, w: 1/mass of the start of a row").scratch(),
-    Spec::of::<[f32; 4]>("eliminations", Domain::Edges, "rows of a line solve, then its steps and solution").scratch(),
+    Spec::of::<LineRow>("line_rows", Domain::Edges, "rows of a line solve, then its steps and solution").scratch(),
     // Area limit.
     Spec::of::<[f32; 4]>("area_shifts", Domain::Vertices, "mean of what triangles propose [m]").floor(span),
     // Reductions, control and reports.

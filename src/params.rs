@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use bytemuck::{Pod, Zeroable};
 use encase::ShaderType;
-use glam::{UVec2, UVec4, Vec3, Vec4};
+use glam::{UVec4, Vec3, Vec4};
 
 /// Invocations in a workgroup, and terms in one leaf of a reduction; `GROUP` in the prelude.
 pub const GROUP: usize = 64;
@@ -126,6 +126,19 @@ pub struct YarnSpan {
 }
 element!(YarnSpan { 0: first, 1: count, 2: closed, 3: padding });
 
+/// A row of a line solve in memory; the layout is `LineRow` of `shaders/lines.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct LineRow {
+    /// Gradient of the constraint at the head.
+    pub(crate) direction: Vec3,
+    /// Diagonal of the matrix \[1/kg\].
+    pub(crate) diagonal: f32,
+    /// W times the direction at the tail, and the residual; then steps of the elimination and the solution.
+    pub(crate) state: Vec4,
+}
+element!(LineRow { 0: direction, 1: diagonal, 2: state });
+
 /// What one dispatch works on; the `range` uniform of the prelude.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable, ShaderType)]
@@ -211,7 +224,9 @@ pub struct Frame {
     pub(crate) elastic_tolerance: f32,
     /// r·r over τ⁴ below which it ends anyway \[N²\].
     pub(crate) elastic_floor: f32,
-    pub(crate) padding: UVec2,
+    /// Whether `constraints` say anything.
+    pub(crate) constrained: u32,
+    pub(crate) padding: u32,
 }
 impl Frame {
     /// Acceleration of gravity \[m/s²\].
@@ -252,7 +267,8 @@ element!(Frame {
     18: load_scale,
     19: elastic_tolerance,
     20: elastic_floor,
-    21: padding,
+    21: constrained,
+    22: padding,
 });
 
 /// Time inside a frame, kept by the device.

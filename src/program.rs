@@ -286,6 +286,7 @@ pub struct Recorder<'a> {
     frame: u64,
     last_substep: bool,
     overloaded: bool,
+    constrained: bool,
     context: &'static [(&'static str, &'static str)],
     items: Vec<Item>,
     guard: u32,
@@ -304,6 +305,7 @@ impl<'a> Recorder<'a> {
             frame,
             last_substep: true,
             overloaded: true,
+            constrained: false,
             context: &[],
             items: Vec::new(),
             guard: 0,
@@ -358,6 +360,18 @@ impl<'a> Recorder<'a> {
     /// Whether the load of a substep may be larger than the solver asked for, because the caller bounds the count.
     pub fn overloaded(&self) -> bool {
         self.overloaded
+    }
+
+    /// Whether vertices may be held or in contact, so that they do not move freely.
+    pub fn constrained(&self) -> bool {
+        self.constrained
+    }
+
+    /// For a cloth whose vertices may be held or in contact.
+    #[must_use]
+    pub(crate) fn with_constraints(mut self, constrained: bool) -> Self {
+        self.constrained = constrained;
+        self
     }
 
     pub(crate) fn set_overloaded(&mut self, overloaded: bool) {

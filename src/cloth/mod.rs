@@ -13,7 +13,7 @@ pub use input::{FrameInput, Live, PinTarget, Relocation};
 use std::sync::Arc;
 
 use bytemuck::bytes_of;
-use glam::{UVec2, Vec3, Vec4};
+use glam::{Vec3, Vec4};
 
 use crate::cpu;
 use crate::error::{Error, Result};
@@ -445,7 +445,8 @@ impl Cloth {
             load_scale: plan.load_scale,
             elastic_tolerance: elastic::TOLERANCE / self.shape.step_bounds.explicit_step(),
             elastic_floor: self.shape.elastic_floor(),
-            padding: UVec2::ZERO,
+            constrained: 0,
+            padding: 0,
         }))
     }
 

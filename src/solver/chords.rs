@@ -183,7 +183,7 @@ impl Chords<'_> {
         let pulls: Vec<Vec3> = rows.iter().zip(&solutions).map(|(row, solution)| row.0 * *solution).collect();
         let nodes = if self.closed() { self.count } else { self.count + 1 };
         let mut motions = Vec::with_capacity(nodes);
-        let Cloth { frame, clock, vertices, displacements, reactions, tensions, .. } = self.cloth;
+        let Cloth { frame, clock, vertices, freedom, displacements, reactions, tensions, .. } = self.cloth;
         for i in 0..nodes {
             let ahead = pulls.get(i).copied().unwrap_or(Vec3::ZERO);
             let behind = match i {
@@ -205,13 +205,13 @@ impl Chords<'_> {
                 let v = self.vertex(k);
                 let part = (k - start) as f32 / (end - start) as f32;
                 if vertices[v].inverse_mass > 0.0 {
-                    displacements.add(v, (1.0 - part) * motions[i] + part * motions[next]);
+                    displacements.add(v, freedom.allowed(v, (1.0 - part) * motions[i] + part * motions[next]));
                 }
                 tensions.add(self.yarn.first as usize + k, clock.force * solutions[i]);
             }
             let v = self.vertex(end);
             if next == self.count && vertices[v].inverse_mass > 0.0 {
-                displacements.add(v, motions[next]);
+                displacements.add(v, freedom.allowed(v, motions[next]));
             }
         }
     }

@@ -38,9 +38,7 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{
-    Solver, apply_inverse_mass, banded_length, conjugate_gradient, in_band, lines, warm_start, within,
-};
+use crate::solver::{Freedom, Solver, banded_length, conjugate_gradient, in_band, lines, warm_start, within};
 use crate::stage::{load, padded, reduce, strain, xyz};
 
 const WGSL: &str = include_str!("../../shaders/fast_projection.wgsl");
@@ -140,7 +138,8 @@ impl Solver for FastProjection {
     fn record(&self, recorder: &mut Recorder<'_>) {
         let edges = recorder.sizes().edges as u32;
         let inner = self.inner_iterations.unwrap_or(edges + edges / 4 + 8);
-        let warm = self.warm_start.is_some();
+        // Multipliers of another set of contacts are no guess for this one.
+        let warm = self.warm_start.is_some() && !recorder.constrained();
         let context: &'static [(&'static str, &'static str)] =
             if warm { &[("vertices", "warm_vertices")] } else { &[] };
         if warm {
@@ -155,8 +154,8 @@ impl Solver for FastProjection {
             let words = preconditioner.words(recorder);
             if warm {
                 warm_start::relax(recorder);
-                conjugate_gradient::restart(recorder, &conjugate_gradient::EDGES, edges);
             }
+            conjugate_gradient::restart(recorder, &conjugate_gradient::EDGES, edges);
             let solve = recorder.renaming(context, |recorder| {
                 preconditioner.start(recorder);
                 reduce::record(recorder, &reduce::SUM_PARTIALS, words, sums::RESIDUAL);
@@ -269,43 +268,36 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
     let edges = run.read::<Link>("edges")?;
     let vertices = run.read::<Vertex>("vertices")?;
+    let freedom = Freedom::of(run)?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let mut directions = run.write::<[f32; 4]>("directions")?;
     let mut residuals = run.write::<f32>("residuals")?;
-    let mut solutions = run.write::<f32>("solutions")?;
-    let mut searches = run.write::<f32>("searches")?;
-    let mut partials = run.write::<[f32; 2]>("partials")?;
-    for first in run.range().step_by(GROUP) {
-        let mut lanes = [[0.0f32; 2]; GROUP];
-        for e in first..run.range().end.min(first + GROUP) {
-            let edge = edges[e];
-            let (tail, head) = (edge.tail as usize, edge.head as usize);
-            let (a, b) = (vertices[tail], vertices[head]);
-            let w = a.inverse_mass + b.inverse_mass;
-            let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
-            let extent = d.length();
-            let mut direction = [0.0; 4];
-            let mut residual = 0.0;
-            if w > 0.0 && extent >= 1e-6 * edge.rest && !in_band(frame, extent, edge.rest) {
-                let wanted = banded_length(frame, extent, edge.rest);
-                if extent < 0.5 * wanted {
-                    let n = d / extent;
-                    direction = [n.x, n.y, n.z, 1.0 / w];
-                    residual = extent - wanted;
-                } else {
-                    let q = d / wanted;
-                    direction = [q.x, q.y, q.z, 1.0 / (w * q.dot(q))];
-                    residual = 0.5 * (extent - wanted) * (extent + wanted) / wanted;
-                }
+    for e in run.range() {
+        let edge = edges[e];
+        let (tail, head) = (edge.tail as usize, edge.head as usize);
+        let (a, b) = (vertices[tail], vertices[head]);
+        let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
+        let extent = d.length();
+        let mut direction = [0.0; 4];
+        let mut residual = 0.0;
+        if extent >= 1e-6 * edge.rest && !in_band(frame, extent, edge.rest) {
+            let n = d / extent;
+            let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
+                + freedom.inverse_mass_along(head, b.inverse_mass, n);
+            let wanted = banded_length(frame, extent, edge.rest);
+            if w <= 1e-6 * (a.inverse_mass + b.inverse_mass) {
+                // Neither end can move along the edge.
+            } else if extent < 0.5 * wanted {
+                direction = [n.x, n.y, n.z, 1.0 / w];
+                residual = extent - wanted;
+            } else {
+                let q = d / wanted;
+                direction = [q.x, q.y, q.z, 1.0 / (w * q.dot(q))];
+                residual = 0.5 * (extent - wanted) * (extent + wanted) / wanted;
             }
-            let search = direction[3] * residual;
-            directions[e] = direction;
-            residuals[e] = residual;
-            solutions[e] = 0.0;
-            searches[e] = search;
-            lanes[e - first] = [residual * search, residual * residual];
         }
-        partials[run.group(first)] = group_sum(&lanes);
+        directions[e] = direction;
+        residuals[e] = residual;
     }
     Ok(())
 }
@@ -313,6 +305,7 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
 fn gather_pulls_body(run: &mut Run<'_>) -> Result<()> {
     let [from, to, ..] = run.arguments();
     let vertices = run.read::<Vertex>("vertices")?;
+    let freedom = Freedom::of(run)?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let directions = run.read::<[f32; 4]>("directions")?;
     let searches = run.read::<f32>("searches")?;
@@ -326,7 +319,7 @@ fn gather_pulls_body(run: &mut Run<'_>) -> Result<()> {
                 pull += (if entry & 1 == 1 { 1.0 } else { -1.0 } * searches[e]) * xyz(directions[e]);
             }
         }
-        pulls[v] = padded(apply_inverse_mass(vertices[v].inverse_mass, pull));
+        pulls[v] = padded(freedom.apply_inverse_mass(v, vertices[v].inverse_mass, pull));
     }
     Ok(())
 }
@@ -367,6 +360,7 @@ fn apply_multipliers_body(run: &mut Run<'_>) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let vertices = run.read::<Vertex>("vertices")?;
+    let freedom = Freedom::of(run)?;
     let directions = run.read::<[f32; 4]>("directions")?;
     let solutions = run.read::<f32>("solutions")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
@@ -382,13 +376,14 @@ fn apply_multipliers_body(run: &mut Run<'_>) -> Result<()> {
             shortest = shortest.min(edges[e].rest);
         }
         if inverse_mass > 0.0 {
-            let way = apply_inverse_mass(inverse_mass, pull);
+            let way = freedom.apply_inverse_mass(v, inverse_mass, pull);
             let extent = way.length();
             let most = frame.live.x * shortest;
             let clamped = if extent > most { way * (most / extent) } else { way };
             displacements[v] = padded(xyz(displacements[v]) + clamped);
-        } else {
-            reactions[v] = padded(xyz(reactions[v]) + clock.force * pull);
+        }
+        if freedom.bears(inverse_mass) {
+            reactions[v] = padded(xyz(reactions[v]) + clock.force * freedom.borne(v, inverse_mass, pull));
         }
     }
     Ok(())

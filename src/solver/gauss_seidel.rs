@@ -25,7 +25,7 @@ use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{Solver, apply_inverse_mass, banded_length, within};
+use crate::solver::{Freedom, Solver, banded_length, within};
 use crate::stage::{padded, strain, xyz};
 
 const WGSL: &str = include_str!("../../shaders/gauss_seidel.wgsl");
@@ -125,6 +125,7 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let colored_edges = run.read::<u32>("colored_edges")?;
     let vertices = run.read::<Vertex>("vertices")?;
+    let freedom = Freedom::of(run)?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
     let mut tensions = run.write::<f32>("tensions")?;
@@ -133,23 +134,27 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
         let edge = edges[e];
         let (tail, head) = (edge.tail as usize, edge.head as usize);
         let (a, b) = (vertices[tail], vertices[head]);
-        let w = a.inverse_mass + b.inverse_mass;
         let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
         let extent = d.length();
         let wanted = banded_length(frame, extent, edge.rest);
-        if w == 0.0 || extent < 1e-6 * edge.rest || extent == wanted {
+        if extent < 1e-6 * edge.rest || extent == wanted {
             continue;
         }
-        let pull = ((extent - wanted) / (w * extent)) * d;
-        displacements[tail] = padded(xyz(displacements[tail]) + apply_inverse_mass(a.inverse_mass, pull));
-        displacements[head] = padded(xyz(displacements[head]) - apply_inverse_mass(b.inverse_mass, pull));
-        tensions[e] += ((extent - wanted) / w) * clock.force;
-        let force = clock.force * pull;
-        if a.inverse_mass == 0.0 {
-            reactions[tail] = padded(xyz(reactions[tail]) + force);
+        let n = d / extent;
+        let w =
+            freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
+        if w <= 1e-6 * (a.inverse_mass + b.inverse_mass) {
+            continue;
         }
-        if b.inverse_mass == 0.0 {
-            reactions[head] = padded(xyz(reactions[head]) - force);
+        let pull = ((extent - wanted) / w) * n;
+        displacements[tail] = padded(xyz(displacements[tail]) + freedom.apply_inverse_mass(tail, a.inverse_mass, pull));
+        displacements[head] = padded(xyz(displacements[head]) - freedom.apply_inverse_mass(head, b.inverse_mass, pull));
+        tensions[e] += ((extent - wanted) / w) * clock.force;
+        if freedom.bears(a.inverse_mass) {
+            reactions[tail] = padded(xyz(reactions[tail]) + clock.force * freedom.borne(tail, a.inverse_mass, pull));
+        }
+        if freedom.bears(b.inverse_mass) {
+            reactions[head] = padded(xyz(reactions[head]) - clock.force * freedom.borne(head, b.inverse_mass, pull));
         }
     }
     Ok(())

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::solver::{Solver, apply_inverse_mass, banded_length, within};
+use crate::solver::{Freedom, Solver, banded_length, within};
 use crate::stage::{padded, strain, xyz};
 
 const WGSL: &str = include_str!("../../shaders/jacobi.wgsl");
@@ -88,6 +88,7 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let vertices = run.read::<Vertex>("vertices")?;
+    let freedom = Freedom::of(run)?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let mut tensions = run.write::<f32>("tensions")?;
     let mut corrections = run.write::<[f32; 4]>("corrections")?;
@@ -95,15 +96,19 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
         let edge = edges[e];
         let (tail, head) = (edge.tail as usize, edge.head as usize);
         let (a, b) = (vertices[tail], vertices[head]);
-        let w = a.inverse_mass + b.inverse_mass;
         let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
         let extent = d.length();
         let mut pull = Vec3::ZERO;
-        if w > 0.0 && extent >= 1e-6 * edge.rest {
-            let excess = extent - banded_length(frame, extent, edge.rest);
-            pull = (excess / (w * extent)) * d;
-            let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));
-            tensions[e] += ((excess / w) * clock.force) * taken;
+        if extent >= 1e-6 * edge.rest {
+            let n = d / extent;
+            let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
+                + freedom.inverse_mass_along(head, b.inverse_mass, n);
+            if w > 1e-6 * (a.inverse_mass + b.inverse_mass) {
+                let excess = extent - banded_length(frame, extent, edge.rest);
+                pull = (excess / w) * n;
+                let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));
+                tensions[e] += ((excess / w) * clock.force) * taken;
+            }
         }
         corrections[e] = padded(pull);
     }
@@ -121,6 +126,7 @@ fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let vertices = run.read::<Vertex>("vertices")?;
+    let freedom = Freedom::of(run)?;
     let corrections = run.read::<[f32; 4]>("corrections")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
@@ -137,9 +143,10 @@ fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
             pull += (blend(frame, edge_incidence, taker) * if at_head { -1.0 } else { 1.0 }) * xyz(corrections[e]);
         }
         if inverse_mass > 0.0 {
-            displacements[v] = padded(xyz(displacements[v]) + apply_inverse_mass(inverse_mass, pull));
-        } else {
-            reactions[v] = padded(xyz(reactions[v]) + clock.force * pull);
+            displacements[v] = padded(xyz(displacements[v]) + freedom.apply_inverse_mass(v, inverse_mass, pull));
+        }
+        if freedom.bears(inverse_mass) {
+            reactions[v] = padded(xyz(reactions[v]) + clock.force * freedom.borne(v, inverse_mass, pull));
         }
     }
     Ok(())

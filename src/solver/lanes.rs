@@ -61,7 +61,7 @@ impl Vec3s {
     }
 
     #[inline]
-    fn dot(self, other: Self) -> Wide {
+    pub(super) fn dot(self, other: Self) -> Wide {
         let ([a, b, c], [x, y, z]) = (self.0, other.0);
         a * x + b * y + c * z
     }
@@ -123,7 +123,8 @@ pub(super) struct Rows {
     pub(super) direction: Vec3s,
     pub(super) diagonal: Wide,
     pub(super) residual: Wide,
-    pub(super) tail_inverse_mass: Wide,
+    /// W times the direction at the tail.
+    pub(super) tail_motion: Vec3s,
 }
 
 /// What the solve keeps of a row.
@@ -287,7 +288,7 @@ impl<'a> Bundle<'a> {
         for k in 0..self.longest {
             let here = row(k);
             let mut diagonal = here.diagonal;
-            let coupling = Wide::ZERO - here.tail_inverse_mass * previous.dot(here.direction);
+            let coupling = Wide::ZERO - previous.dot(here.tail_motion);
             previous = here.direction;
             let f = coupling * inverse;
             let mut u = Wide::ZERO;
@@ -300,7 +301,7 @@ impl<'a> Bundle<'a> {
                     diagonal -= g;
                 }
                 if k + 1 == self.longest {
-                    corner = Wide::ZERO - start.tail_inverse_mass * start.direction.dot(here.direction);
+                    corner = Wide::ZERO - start.tail_motion.dot(here.direction);
                     u += corner;
                     diagonal -= corner * corner / g;
                 }

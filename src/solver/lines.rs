@@ -1,7 +1,7 @@
 //! The line solve: exact tridiagonal solves along all yarns at once.
 //!
 //! Along one yarn the matrix A = J W Jᵀ of eq. (7) is tridiagonal: edge k couples to edge k − 1 through their common
-//! vertex only, A_{k,k−1} = b_k = −w_k n_{k−1}·n_k, and an exact solve costs a few operations per edge however long the
+//! vertex only, A_{k,k−1} = b_k = −n_{k−1}·W_k n_k, and an exact solve costs a few operations per edge however long the
 //! yarn is. [`crate::solver::yarn_sweep`] derives where that comes from and what it is good for.
 //!
 //! **On a GPU** `lanes` invocations share a yarn. Each eliminates its run of consecutive rows from left to right, the row
@@ -22,16 +22,16 @@
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
-//! | n_k (projection), q_k (linear solve); w_k | `yarn_directions.xyz; .w` | 1; 1/kg |
-//! | diagonal, residual; then f = b_k/pivot of k − 1; y, g over the own pivot; μ | `eliminations` | |
+//! | n_k (projection), q_k (linear solve); diagonal | `line_rows.direction; .diagonal` | 1; 1/kg |
+//! | W_k n_k, residual; then f = b_k/pivot of k − 1; y, g over the own pivot; μ | `line_rows.state` | |
 //! | last rows of the runs | `separators` | |
 
 use crate::cpu::{Run, Shared, SharedVectors};
 use crate::error::Result;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, YarnSpan};
 use crate::program::{Body, Kernel, Recorder, Shape};
-use crate::solver::banded_length;
 use crate::solver::lanes::{Bundle, LANES, Links, Rows, Scratch, Vec3s, Wide};
+use crate::solver::{Freedom, banded_length};
 use glam::Vec3;
 
 const WGSL: &str = include_str!("../../shaders/lines.wgsl");
@@ -93,6 +93,7 @@ pub(super) struct Cloth<'a> {
     pub(super) clock: &'a Clock,
     pub(super) edges: &'a [Link],
     pub(super) vertices: &'a [Vertex],
+    pub(super) freedom: Freedom<'a>,
     pub(super) displacements: SharedVectors<'a>,
     pub(super) reactions: SharedVectors<'a>,
     pub(super) tensions: Shared<'a>,
@@ -105,6 +106,7 @@ impl<'a> Cloth<'a> {
             clock: run.one::<Clock>("clock")?,
             edges: run.read::<Link>("edges")?,
             vertices: run.read::<Vertex>("vertices")?,
+            freedom: Freedom::of(run)?,
             displacements: run.shared_vectors("displacements")?,
             reactions: run.shared_vectors("reactions")?,
             tensions: run.shared("tensions")?,
@@ -147,40 +149,88 @@ fn project_yarn_body(run: &mut Run<'_>) -> Result<()> {
     let cloth = Cloth::of(run)?;
     let mut memory = Memory::default();
     for bundle in Bundle::all(yarns) {
-        project_bundle(&cloth, &bundle, &mut memory);
+        match cloth.freedom.constraints() {
+            None => project_bundle(&cloth, &bundle, &mut memory, |_| ()),
+            Some(constraints) => project_bundle(&cloth, &bundle, &mut memory, |vertices: &[u32; LANES]| {
+                let (normal, across) = Vec3s::gather(|lane| constraints[vertices[lane] as usize]);
+                Constraint { normal, across }
+            }),
+        }
     }
     Ok(())
 }
 
+/// What the vertices of a place may do: everything, or what constraints leave. The twin of `Freedom` in lanes.
+trait Limited: Copy {
+    fn allowed(self, motion: Vec3s) -> Vec3s;
+
+    /// n·S n for a unit direction.
+    fn along(self, n: Vec3s) -> Wide {
+        n.dot(self.allowed(n))
+    }
+
+    /// Whether constraints bear something.
+    const BEARS: bool = true;
+}
+
+impl Limited for () {
+    #[inline(always)]
+    fn allowed(self, motion: Vec3s) -> Vec3s {
+        motion
+    }
+
+    #[inline(always)]
+    fn along(self, _n: Vec3s) -> Wide {
+        Wide::ONE
+    }
+
+    const BEARS: bool = false;
+}
+
+#[derive(Clone, Copy)]
+struct Constraint {
+    normal: Vec3s,
+    across: Wide,
+}
+
+impl Limited for Constraint {
+    #[inline(always)]
+    fn allowed(self, motion: Vec3s) -> Vec3s {
+        let along = (Wide::ONE - self.across - self.across) * self.normal.dot(motion);
+        motion * self.across + self.normal * along
+    }
+}
+
 /// A place along the yarns of a bundle: a vertex of each.
-struct Place {
+struct Place<L> {
     position: Vec3s,
-    moving: Moving,
+    moving: Moving<L>,
 }
 
 /// What is needed to move the vertices of a place.
-struct Moving {
+struct Moving<L> {
+    limited: L,
     inverse_mass: Wide,
     displacement: Vec3s,
     /// Rest length of the edge that starts here, or of the last.
     rest: Wide,
 }
 
-impl Place {
+impl<L> Place<L> {
     #[inline(always)]
-    fn of(cloth: &Cloth<'_>, vertices: &[u32; LANES], rest: Wide) -> Self {
+    fn of(cloth: &Cloth<'_>, vertices: &[u32; LANES], rest: Wide, limited: L) -> Self {
         let (position, inverse_mass) =
             Vec3s::gather(|lane| bytemuck::cast::<Vertex, [f32; 4]>(cloth.vertices[vertices[lane] as usize]));
         let (displacement, _) = Vec3s::gather(|lane| cloth.displacements.get(vertices[lane] as usize));
-        Self { position, moving: Moving { inverse_mass, displacement, rest } }
+        Self { position, moving: Moving { limited, inverse_mass, displacement, rest } }
     }
 }
 
-impl Moving {
+impl<L: Limited> Moving<L> {
     /// Moves the vertices of the lanes that are on; pins bear the pull instead.
     #[inline(always)]
     fn pull(&self, cloth: &Cloth<'_>, vertices: &[u32; LANES], pull: Vec3s, on: Wide) {
-        let way = (pull * self.inverse_mass).clamped(Wide::splat(cloth.frame.live.x) * self.rest);
+        let way = self.limited.allowed(pull * self.inverse_mass).clamped(Wide::splat(cloth.frame.live.x) * self.rest);
         let moved = self.displacement + way;
         if on.all() {
             moved.scatter(|lane, moved| cloth.displacements.set(vertices[lane] as usize, moved));
@@ -192,11 +242,13 @@ impl Moving {
                 }
             });
         }
-        let pinned = self.inverse_mass.simd_eq(Wide::ZERO) & on;
-        if pinned.any() {
-            let pinned = pinned.to_bitmask();
-            (pull * Wide::splat(cloth.clock.force)).scatter(|lane, [x, y, z, _]| {
-                if pinned & (1 << lane) != 0 {
+        let pinned = self.inverse_mass.simd_eq(Wide::ZERO);
+        let bearing = if L::BEARS { on } else { pinned & on };
+        if bearing.any() {
+            let bearing = bearing.to_bitmask();
+            let borne = if L::BEARS { pull - self.limited.allowed(pull).masked(!pinned) } else { pull };
+            (borne * Wide::splat(cloth.clock.force)).scatter(|lane, [x, y, z, _]| {
+                if bearing & (1 << lane) != 0 {
                     cloth.reactions.add(vertices[lane] as usize, Vec3::new(x, y, z));
                 }
             });
@@ -208,40 +260,48 @@ impl Moving {
 #[derive(Default)]
 struct Memory {
     links: Links,
-    moving: Vec<Moving>,
     scratch: Scratch,
 }
 
-fn project_bundle(cloth: &Cloth<'_>, bundle: &Bundle<'_>, memory: &mut Memory) {
-    let Memory { links, moving, scratch } = memory;
+#[inline(always)]
+fn project_bundle<L: Limited>(
+    cloth: &Cloth<'_>,
+    bundle: &Bundle<'_>,
+    memory: &mut Memory,
+    limited: impl Fn(&[u32; LANES]) -> L,
+) {
+    let Memory { links, scratch } = memory;
     bundle.links(cloth.edges, links);
     let frame = cloth.frame;
     let slack = bundle.per_lane(|yarn| cloth.slack(yarn));
     let (low, high) = (Wide::splat(frame.stretch_min), Wide::splat(frame.stretch_max));
     let banded = frame.stretch_min < frame.stretch_max;
-    moving.clear();
-    moving.reserve(bundle.longest());
-    let mut tail = Place::of(cloth, &links.vertices[0], Wide::ONE);
+    let mut moving = Vec::with_capacity(bundle.longest());
+    let mut tail = Place::of(cloth, &links.vertices[0], Wide::ONE, limited(&links.vertices[0]));
     bundle.solve(scratch, |k| {
         let rest = Wide::new(links.rests[k]);
-        let head = Place::of(cloth, &links.vertices[k + 1], rest);
+        let head = Place::of(cloth, &links.vertices[k + 1], rest, limited(&links.vertices[k + 1]));
         let d = (head.position - tail.position) + (head.moving.displacement - tail.moving.displacement);
         let extent = d.length();
-        let w = tail.moving.inverse_mass + head.moving.inverse_mass;
+        let n = d * (Wide::ONE / extent);
+        let free = tail.moving.inverse_mass + head.moving.inverse_mass;
+        let w = tail.moving.inverse_mass * tail.moving.limited.along(n)
+            + head.moving.inverse_mass * head.moving.limited.along(n);
         let (shortest, longest) = (low * rest, high * rest);
         let wanted = extent.max(shortest).min(longest);
-        let mut active = bundle.active(k) & w.simd_gt(Wide::ZERO) & extent.simd_ge(Wide::splat(1e-6) * rest);
+        let mut active =
+            bundle.active(k) & w.simd_gt(Wide::splat(1e-6) * free) & extent.simd_ge(Wide::splat(1e-6) * rest);
         if banded {
             active &= !(extent.simd_gt(shortest) & extent.simd_lt(longest));
         }
-        let tail_inverse_mass = tail.moving.inverse_mass;
+        let tail_motion = tail.moving.limited.allowed(n * tail.moving.inverse_mass).masked(active);
         let from = std::mem::replace(&mut tail, head);
         moving.push(Moving { rest, ..from.moving });
         Rows {
-            direction: (d * (Wide::ONE / extent)).masked(active),
+            direction: n.masked(active),
             diagonal: active.select(w, Wide::ONE),
             residual: active.select(extent - (wanted + slack * rest), Wide::ZERO),
-            tail_inverse_mass,
+            tail_motion,
         }
     });
     let closed = bundle.closed();
@@ -257,7 +317,7 @@ fn project_bundle(cloth: &Cloth<'_>, bundle: &Bundle<'_>, memory: &mut Memory) {
         }
         let ending = on & !bundle.active(k + 1);
         if ending.any() {
-            let end = Place::of(cloth, &links.vertices[k + 1], place.rest);
+            let end = Place::of(cloth, &links.vertices[k + 1], place.rest, limited(&links.vertices[k + 1]));
             end.moving.pull(cloth, &links.vertices[k + 1], Vec3s::ZERO - ahead, ending);
         }
     }
@@ -273,6 +333,7 @@ fn solve_yarn_body(run: &mut Run<'_>) -> Result<()> {
     let sign = if run.arguments()[2] != 0 { -1.0 } else { 1.0 };
     let edges = run.read::<Link>("edges")?;
     let vertices = run.read::<Vertex>("vertices")?;
+    let freedom = Freedom::of(run)?;
     let residuals = run.read::<f32>("residuals")?;
     let directions = run.read::<[f32; 4]>("directions")?;
     let preconditioned = run.shared("preconditioned")?;
@@ -281,17 +342,24 @@ fn solve_yarn_body(run: &mut Run<'_>) -> Result<()> {
         bundle.solve(&mut scratch, |k| {
             let (direction, inverse_diagonal) = Vec3s::gather(|lane| directions[bundle.edge(lane, k)]);
             let (mut residual, mut inverse_mass) = ([0.0; LANES], [0.0; LANES]);
+            let mut tails = [0; LANES];
             for lane in 0..LANES {
                 let e = bundle.edge(lane, k);
                 residual[lane] = residuals[e];
-                inverse_mass[lane] = vertices[edges[e].tail as usize].inverse_mass;
+                tails[lane] = edges[e].tail as usize;
+                inverse_mass[lane] = vertices[tails[lane]].inverse_mass;
+            }
+            let mut tail_motion = direction * Wide::new(inverse_mass);
+            if let Some(constraints) = freedom.constraints() {
+                let (normal, across) = Vec3s::gather(|lane| constraints[tails[lane]]);
+                tail_motion = Constraint { normal, across }.allowed(tail_motion);
             }
             let active = bundle.active(k) & inverse_diagonal.simd_gt(Wide::ZERO);
             Rows {
                 direction: direction.masked(active),
                 diagonal: active.select(Wide::ONE / inverse_diagonal, Wide::ONE),
                 residual: active.select(Wide::new(residual), Wide::ZERO),
-                tail_inverse_mass: Wide::new(inverse_mass),
+                tail_motion: tail_motion.masked(active),
             }
         });
         for k in 0..bundle.longest() {

@@ -41,6 +41,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
+use crate::cpu::Run;
 use crate::error::{Error, Result};
 use crate::fields::Spec;
 use crate::params::Frame;
@@ -140,11 +141,54 @@ impl Default for Method {
     }
 }
 
-/// W of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes motion; the
-/// prelude has its twin.
-#[inline]
-pub(crate) fn apply_inverse_mass(inverse_mass: f32, pull: Vec3) -> Vec3 {
-    inverse_mass * pull
+/// What holds and contacts leave of the motion of vertices; the prelude has the twin of every function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Freedom<'a>(Option<&'a [[f32; 4]]>);
+
+impl<'a> Freedom<'a> {
+    pub(crate) fn of(run: &mut Run<'a>) -> Result<Self> {
+        let constraints = run.read::<[f32; 4]>("constraints")?;
+        let constrained = run.one::<Frame>("frame")?.constrained != 0;
+        Ok(Self(constrained.then_some(constraints)))
+    }
+
+    /// The constraints, where there are any.
+    pub(crate) fn constraints(&self) -> Option<&'a [[f32; 4]]> {
+        self.0
+    }
+
+    /// S of Baraff & Witkin (1998, eq. 13) applied to a motion.
+    #[inline]
+    pub(crate) fn allowed(&self, v: usize, motion: Vec3) -> Vec3 {
+        let Some(constraints) = self.0 else { return motion };
+        let [x, y, z, w] = constraints[v];
+        let n = Vec3::new(x, y, z);
+        w * motion + ((1.0 - 2.0 * w) * n.dot(motion)) * n
+    }
+
+    /// W = S/m of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes motion.
+    #[inline]
+    pub(crate) fn apply_inverse_mass(&self, v: usize, inverse_mass: f32, pull: Vec3) -> Vec3 {
+        self.allowed(v, inverse_mass * pull)
+    }
+
+    /// n·W n for a unit direction \[1/kg\].
+    #[inline]
+    pub(crate) fn inverse_mass_along(&self, v: usize, inverse_mass: f32, n: Vec3) -> f32 {
+        if self.0.is_none() { inverse_mass } else { inverse_mass * n.dot(self.allowed(v, n)) }
+    }
+
+    /// What a pull leaves to a pin or a constraint to bear.
+    #[inline]
+    pub(crate) fn borne(&self, v: usize, inverse_mass: f32, pull: Vec3) -> Vec3 {
+        if inverse_mass == 0.0 { pull } else { pull - self.allowed(v, pull) }
+    }
+
+    /// Whether a vertex bears anything.
+    #[inline]
+    pub(crate) fn bears(&self, inverse_mass: f32) -> bool {
+        inverse_mass == 0.0 || self.0.is_some()
+    }
 }
 
 /// Length that an edge should have: the end of its stretch band nearest to `length` \[m\].

@@ -40,13 +40,14 @@ use crate::fields::Domain;
 use crate::mesh::Mesh;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
+use crate::solver::Freedom;
 use crate::stage::{padded, xyz};
 
 const WGSL: &str = include_str!("../../shaders/area.wgsl");
 
 /// Mean of what the triangles at a vertex propose.
 pub static LIMIT_AREA: Kernel = Kernel::new("limit_area", WGSL, limit_area_body);
-/// Moves the prediction there.
+/// Moves the prediction there, as far as holds and contacts allow.
 pub static APPLY_AREA: Kernel = Kernel::new("apply_area", WGSL, apply_area_body);
 
 /// How much one pass may scale a triangle.
@@ -161,10 +162,11 @@ fn limit_area_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn apply_area_body(run: &mut Run<'_>) -> Result<()> {
+    let freedom = Freedom::of(run)?;
     let area_shifts = run.read::<[f32; 4]>("area_shifts")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
     for v in run.range() {
-        displacements[v] = padded(xyz(displacements[v]) + xyz(area_shifts[v]));
+        displacements[v] = padded(xyz(displacements[v]) + freedom.allowed(v, xyz(area_shifts[v])));
     }
     Ok(())
 }

@@ -20,7 +20,6 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::apply_inverse_mass;
 use crate::stage::{padded, xyz};
 
 const WGSL: &str = include_str!("../../shaders/integrate.wgsl");
@@ -132,10 +131,10 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
         if vertex.inverse_mass > 0.0 {
             let way = vertex.position - xyz(starts[v]);
             let remainder = (xyz(displacements[v]) - way) + clock.recall * way;
-            let acceleration = frame.gravity + apply_inverse_mass(vertex.inverse_mass, xyz(forces[v]));
+            let acceleration = frame.gravity + vertex.inverse_mass * xyz(forces[v]);
             let mut velocity = xyz(velocities[v]);
             if clock.substep == 1 && commanded(frame, commands, v) {
-                velocity += apply_inverse_mass(vertex.inverse_mass, xyz(commands[v]));
+                velocity += vertex.inverse_mass * xyz(commands[v]);
             }
             velocity = velocity / (1.0 + frame.drag * clock.span) + clock.span * acceleration;
             remainders[v] = padded(remainder);
@@ -202,7 +201,7 @@ fn commit_body(run: &mut Run<'_>) -> Result<()> {
             velocities[v] = padded((moved - xyz(remainders[v])) / clock.span);
             vertices[v].position = vertex.position + moved;
             if frame.second_order != 0 && clock.substep == 1 && commanded(frame, commands, v) {
-                let kick = apply_inverse_mass(vertex.inverse_mass, xyz(commands[v]));
+                let kick = vertex.inverse_mass * xyz(commands[v]);
                 previous_velocities[v] = padded(xyz(previous_velocities[v]) + kick);
             }
             continue;

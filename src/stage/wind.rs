@@ -40,7 +40,7 @@ use crate::error::{Error, Result};
 use crate::fields::Domain;
 use crate::params::{Air, Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::solver::{apply_inverse_mass, within};
+use crate::solver::within;
 use crate::stage::{padded, xyz};
 
 const WGSL: &str = include_str!("../../shaders/wind.wgsl");
@@ -184,7 +184,7 @@ impl Flow<'_> {
     fn bearable(&self, force: Vec3, v: usize) -> Vec3 {
         let (vertex, span) = (self.vertices[v], self.clock.span);
         let relative = self.at(vertex.position) - xyz(self.velocities[v]);
-        let kick = span * apply_inverse_mass(vertex.inverse_mass, force);
+        let kick = (span * vertex.inverse_mass) * force;
         let (speed, extent) = (relative.length(), kick.length());
         let part = if extent > speed { speed / extent } else { 1.0 };
         let excess = part * kick.dot(part * kick - 2.0 * relative);
