@@ -1,6 +1,6 @@
 // Contact of vertices with solids: an inequality with Coulomb friction. A vertex that would end inside a solid is put on its
-// surface and may then move across the normal only (S = I − n nᵀ of Baraff & Witkin 1998, eq. 13), or not at all where
-// friction holds it. What is withheld from it decides: an attractive force releases it, a force within the cone keeps it.
+// surface and may then move across the normal only (S = I − n nᵀ of Baraff & Witkin 1998, eq. 13). What is withheld from it
+// decides: an attractive force releases it, friction within the cone keeps it where it is.
 
 struct SolidRow {
     start_position: vec3<f32>, kind: u32,
@@ -197,8 +197,8 @@ fn bounce_speed(solid: SolidRow, n: vec3<f32>, approach: f32, gap: f32) -> f32 {
     return solid.restitution * sqrt(max(speed * speed + 2.0 * fall * start_gap, 0.0)) + 0.5 * clock.span * fall;
 }
 
-// Arguments: 1 in the first pass of a substep, number of solids, 1 where friction has no say any more. In the first
-// projection vertices that friction holds stay where they are; later ones may move them, and friction takes back what it can.
+// Arguments: 1 in the first pass of a substep, number of solids, 1 where friction has no say any more. Projections
+// may move along the surface what friction holds; it takes that back as far as it can.
 @compute @workgroup_size(GROUP)
 fn collide(invocation: Invocation) {
     let v = element(invocation);
@@ -261,7 +261,6 @@ fn collide(invocation: Invocation) {
     let push = max(-gap, 0.0) * n;
     u += push;
     taken -= push;
-    var constraint = combined(holds[v], n);
     if (range.arguments.z == 0u) {
         let relative = u - motion;
         let slip = relative - dot(relative, n) * n;
@@ -272,9 +271,7 @@ fn collide(invocation: Invocation) {
         let extent = length(wanted);
         var friction = wanted;
         var left = vec3<f32>();
-        if (extent <= solid.friction * pressed) {
-            constraint = select(constraint, vec4<f32>(), first);
-        } else {
+        if (extent > solid.friction * pressed) {
             friction = (min(solid.sliding * pressed, extent) / extent) * wanted;
             left = wanted - friction;
             left *= min(length(slip) / max(length(left), 1e-30), 1.0);
@@ -285,7 +282,7 @@ fn collide(invocation: Invocation) {
     displacements[v] = vec4<f32>(u, 0.0);
     reactions[v] = vec4<f32>(contact.base + taken / per_force, 0.0);
     contacts[v] = Contact(n, nearest + 1u, contact.base, contact.bounce);
-    found_constraints[v] = constraint;
+    found_constraints[v] = combined(holds[v], n);
 }
 
 // After the commit: what hit a solid leaves it again.

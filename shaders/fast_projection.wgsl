@@ -33,7 +33,7 @@ fn linearize(invocation: Invocation) {
         let n = d / extent;
         let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
         let wanted = banded_length(extent, edge.rest);
-        if (w <= 1e-6 * (a.inverse_mass + b.inverse_mass)) {
+        if (w <= 0.01 * (a.inverse_mass + b.inverse_mass)) {
             // Neither end can move along the edge.
         } else if (extent < 0.5 * wanted) {
             direction = vec4<f32>(n, 1.0 / w);

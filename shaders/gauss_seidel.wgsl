@@ -27,7 +27,7 @@ fn project_edge(invocation: Invocation) {
     let n = d / extent;
     let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
     // Neither end can move along the edge.
-    if (w <= 1e-6 * (a.inverse_mass + b.inverse_mass)) {
+    if (w <= 0.01 * (a.inverse_mass + b.inverse_mass)) {
         return;
     }
     let pull = ((extent - wanted) / w) * n;

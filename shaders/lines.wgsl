@@ -135,7 +135,7 @@ fn edge_row(line: Line, k: u32) -> Row {
     }
     let n = d / extent;
     let w = inverse_mass_along(edge.tail, tail, n) + inverse_mass_along(edge.head, head, n);
-    if (w <= 1e-6 * (tail + head)) {
+    if (w <= 0.01 * (tail + head)) {
         return empty_row();
     }
     let wanted = banded_length(extent, edge.rest) + line.slack * edge.rest;

@@ -6,6 +6,11 @@ const GROUP: u32 = 64u; // invocations in a workgroup, and terms in one leaf of 
 struct Vertex { position: vec3<f32>, inverse_mass: f32 }
 struct Link { tail: u32, head: u32, rest: f32, stiffness: f32 }
 struct Range { first: u32, end: u32, guard: u32, padding: u32, arguments: vec4<u32> }
+struct Air {
+    velocity: vec3<f32>, density: f32,
+    gust_wave: vec3<f32>, gust: f32,
+    drag: f32, lift: f32, gust_phase: f32, gust_frequency: f32,
+}
 struct Frame {
     gravity: vec3<f32>, dt: f32,
     strain_limit: f32, stretch_min: f32, stretch_max: f32, drag: f32,
@@ -13,6 +18,7 @@ struct Frame {
     rotation: vec4<f32>,
     translation: vec3<f32>, relocated: u32,
     least_substeps: u32, most_substeps: u32, commanded: u32, second_order: u32,
+    air: Air,
     middle_limit: f32, mean_mass: f32, expected_load: f32, load_scale: f32,
     elastic_tolerance: f32, elastic_floor: f32, constrained: u32, bends: u32,
     damping: f32, padding: u32, padding_1: u32, padding_2: u32,

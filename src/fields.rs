@@ -40,6 +40,8 @@ pub enum Domain {
     Solids,
     /// Nodes of all distance grids.
     Distances,
+    /// One element per triangle of the drawn surface.
+    Triangles,
     /// A fixed number of elements.
     Fixed(usize),
 }
@@ -92,6 +94,7 @@ impl Sizes {
             Domain::Hinges => self.hinges,
             Domain::Solids => self.solids,
             Domain::Distances => self.distances,
+            Domain::Triangles => self.triangle_corners / 3,
             Domain::Fixed(count) => count,
         }
     }
@@ -203,6 +206,7 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<u32>("colored_edges", Domain::Edges, "edge indices, each color a contiguous range").exact(),
     Spec::of::<u32>("triangles", Domain::TriangleCorners, "corners of the drawn triangles").exact(),
     Spec::of::<u32>("triangle_incidence", Domain::TriangleIncidence, "CSR, entry = triangle").exact(),
+    Spec::of::<f32>("rest_areas", Domain::Triangles, "areas in the rest shape [m²]").exact(),
     Spec::of::<[f32; 4]>(
         "constraints",
         Domain::Vertices,
@@ -217,7 +221,8 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<f32>("distances", Domain::Distances, "signed distances at the nodes of grids [m]"),
     Spec::of::<Contact>("contacts", Domain::Vertices, "what touches a vertex").floor(|f| weight(f).max(1.0)),
     // Forces and what they do to pins.
-    Spec::of::<[f32; 4]>("forces", Domain::Vertices, "forces other than gravity and drag [N]").floor(tension),
+    Spec::of::<[f32; 4]>("forces", Domain::Vertices, "forces other than gravity and drag [N]")
+        .floor(|f| tension(f).max(gale(f))),
     Spec::of::<[f32; 4]>(
         "commands",
         Domain::Vertices,
@@ -286,6 +291,8 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<[f32; 4]>("bend_forces", Domain::Vertices, "K p of bending [N]").floor(tension),
     // Line solves.
     Spec::of::<LineRow>("line_rows", Domain::Edges, "rows of a line solve, then its steps and solution").scratch(),
+    // Area limit.
+    Spec::of::<[f32; 4]>("area_shifts", Domain::Vertices, "mean of what triangles propose [m]").floor(span),
     // Reductions, control and reports.
     Spec::of::<[f32; 2]>("partials", Domain::Groups, "one leaf of a reduction per workgroup").floor(terms),
     Spec::of::<[f32; 2]>("strain_partials", Domain::Groups, "x: largest strain of a workgroup's edges").floor(|_| 1.0),
@@ -326,6 +333,15 @@ fn stiffest(fields: &Fields) -> f32 {
 /// Tension of the stiffest spring at its own length \[N\].
 fn tension(fields: &Fields) -> f32 {
     links(fields, "springs").fold(0.0, |most, link| most.max(link.rest * link.stiffness))
+}
+
+/// Force of the air on the largest face across the wind \[N\]; a sheet along it feels the rounding of that.
+fn gale(fields: &Fields) -> f32 {
+    let Some(air) = fields.get::<Frame>("frame").ok().and_then(|frame| frame.first()).map(|frame| frame.air) else {
+        return 0.0;
+    };
+    let speed = air.velocity.length() * (1.0 + air.gust) + fields.largest("velocities");
+    0.5 * air.density * (air.drag + air.lift) * (rest(fields) * speed).powi(2)
 }
 
 fn links<'a>(fields: &'a Fields, name: &str) -> impl Iterator<Item = &'a Link> {

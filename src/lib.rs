@@ -29,9 +29,10 @@
 //!
 //! | | what | where |
 //! |---|---|---|
-//! | 1 | forces on x | [`stage::springs`], and stages of your own |
+//! | 1 | forces on x | [`stage::springs`], [`stage::wind`], and stages of your own |
 //! | 2 | v* = v + h W f, u = h v* | [`stage::integrate`], `predict` |
 //! | 2a | implicit springs, where they are stiff | [`stage::elastic`] |
+//! | 2b | areas of triangles, where they are limited | [`stage::area`] |
 //! | 3 | u until every edge is within the limit | [`solver`], measured by [`stage::strain`] |
 //! | 4 | is everything finite? then x += u, v = u/h | [`stage::integrate`], `inspect` and `commit` |
 //!
@@ -95,6 +96,7 @@ pub use solid::{Solid, SolidShape};
 pub use solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
 pub use stage::elastic::Elasticity;
 pub use stage::integrate::Stepping;
+pub use stage::wind::Wind;
 pub use substeps::Substeps;
 pub use topology::Topology;
 pub use wgpu;

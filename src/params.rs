@@ -250,6 +250,29 @@ pub struct Range {
 }
 element!(Range { 0: first, 1: end, 2: guard, 3: padding, 4: arguments });
 
+/// The air around the cloth in a frame; all zero where there is no wind.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
+pub struct Air {
+    /// Mean velocity \[m/s\].
+    pub(crate) velocity: Vec3,
+    /// Density \[kg/m³\].
+    pub(crate) density: f32,
+    /// Wave vector of the gusts \[1/m\].
+    pub(crate) gust_wave: Vec3,
+    /// Amplitude of the gusts relative to the mean.
+    pub(crate) gust: f32,
+    /// Drag coefficient.
+    pub(crate) drag: f32,
+    /// Lift coefficient.
+    pub(crate) lift: f32,
+    /// Phase of the gusts at the start of the frame, a fraction of a period.
+    pub(crate) gust_phase: f32,
+    /// Gusts per second \[Hz\].
+    pub(crate) gust_frequency: f32,
+}
+element!(Air { 0: velocity, 1: density, 2: gust_wave, 3: gust, 4: drag, 5: lift, 6: gust_phase, 7: gust_frequency });
+
 /// What the caller says about a frame; uploaded once per frame.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
@@ -282,6 +305,8 @@ pub struct Frame {
     pub(crate) commanded: u32,
     /// 1 to remember the substep before (BDF2).
     pub(crate) second_order: u32,
+    /// The air around the cloth.
+    pub(crate) air: Air,
     /// Largest strain accepted at the end of a substep that is not the last of the frame.
     pub(crate) middle_limit: f32,
     /// Mean mass of the free vertices \[kg\].
@@ -336,18 +361,19 @@ element!(Frame {
     11: most_substeps,
     12: commanded,
     13: second_order,
-    14: middle_limit,
-    15: mean_mass,
-    16: expected_load,
-    17: load_scale,
-    18: elastic_tolerance,
-    19: elastic_floor,
-    20: constrained,
-    21: bends,
-    22: damping,
-    23: padding,
-    24: padding_1,
-    25: padding_2,
+    14: air,
+    15: middle_limit,
+    16: mean_mass,
+    17: expected_load,
+    18: load_scale,
+    19: elastic_tolerance,
+    20: elastic_floor,
+    21: constrained,
+    22: bends,
+    23: damping,
+    24: padding,
+    25: padding_1,
+    26: padding_2,
 });
 
 /// Time inside a frame, kept by the device.

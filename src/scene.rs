@@ -11,20 +11,52 @@
 //! | [`hang`] | both corners of the row z = 0, 0.99 m apart | a shallow arc, without strain |
 //! | [`patch`] | both corners of the row z = 0, 1 m apart | flat |
 //! | [`sheet`] | nothing | flat |
+//! | [`rope_tether`] | vertex 0 | a rope of 1 m, gathered to 0.3 m |
+//!
+//! With solids or wind, of a cotton that resists bending (1e-5 N·m):
+//!
+//! | Scene | Pinned | Start |
+//! |---|---|---|
+//! | [`drape`] | nothing | flat, above a ball of radius 0.3 m |
+//! | [`tablecloth`] | nothing | flat, above a table of 0.6 m × 0.6 m |
+//! | [`incline`] | nothing | flat, on a slope of 20° with a friction of 0.5 |
+//! | [`mannequin`] | nothing | flat, above the shoulders of a dress form |
+//! | [`flag`] | the column x = 0 | upright in the wind |
+//!
+//! [`Scene::settings`] are those that a scene is meant for.
 //!
 //! A flat row between two pins, as in [`patch`] and [`curtain`], has one edge more than it has
 //! vertices that can move: its constraints are dependent, and solvers must cope. [`hang`] is the
 //! same cloth without that trouble.
 
+use std::sync::Arc;
+
+use crate::cloth::Pose;
 use crate::error::{Error, Result};
 use crate::mesh::{Mass, Mesh, MeshDescriptor};
-use crate::solid::Solid;
+use crate::settings::Settings;
+use crate::solid::{self, Grid, Solid, SolidShape};
+use crate::stage::wind::Wind;
 
 /// The names [`Scene::named`] knows.
-pub const NAMES: [&str; 5] = ["chain", "curtain", "hang", "patch", "sheet"];
+pub const NAMES: [&str; 11] = [
+    "chain",
+    "curtain",
+    "drape",
+    "flag",
+    "hang",
+    "incline",
+    "mannequin",
+    "patch",
+    "rope-tether",
+    "sheet",
+    "tablecloth",
+];
 
 /// The largest size of a scene.
 const MOST: u32 = 4096;
+/// Bending stiffness of a light cotton, N·m.
+const COTTON_BENDING: f32 = 1e-5;
 /// Distance of the pins of [`hang`], m.
 const HANG_WIDTH: f64 = 0.99;
 
@@ -39,6 +71,8 @@ pub struct Scene {
     pub start: Vec<[f32; 3]>,
     /// What is around it.
     pub solids: Vec<Solid>,
+    /// The settings it is meant for: wind, one-sided edges. A cloth is made with settings of the caller's choice.
+    pub settings: Settings,
 }
 
 impl Scene {
@@ -52,15 +86,21 @@ impl Scene {
             "chain" => chain(size),
             "curtain" => curtain(size),
             "hang" => hang(size),
+            "drape" => drape(size),
+            "flag" => flag(size),
+            "incline" => incline(size),
+            "mannequin" => mannequin(size),
             "patch" => patch(size),
+            "rope-tether" => rope_tether(size),
             "sheet" => sheet(size),
+            "tablecloth" => tablecloth(size),
             _ => Err(Error::UnknownScene { name: name.to_owned(), known: NAMES.join(", ") }),
         }
     }
 
-    /// A cloth that starts at these positions, with nothing around it.
+    /// A cloth that starts at these positions, with nothing around it and default settings.
     pub fn new(name: &'static str, mesh: Mesh, start: Vec<[f32; 3]>) -> Self {
-        Self { name, mesh, start, solids: Vec::new() }
+        Self { name, mesh, start, solids: Vec::new(), settings: Settings::default() }
     }
 
     fn at_rest(name: &'static str, descriptor: MeshDescriptor) -> Result<Self> {
@@ -135,6 +175,111 @@ pub fn patch(size: u32) -> Result<Scene> {
 pub fn sheet(size: u32) -> Result<Scene> {
     check_size("sheet", size, 2)?;
     Scene::at_rest("sheet", grid(size, Vec::new()))
+}
+
+/// A rope of 1 m, 0.1 kg/m, pinned at vertex 0 and gathered to 0.3 m along +x. Its edges are one-sided: they may be
+/// shorter than at rest, so it falls freely until it is taut.
+///
+/// # Errors
+///
+/// As [`Scene::named`].
+pub fn rope_tether(size: u32) -> Result<Scene> {
+    let mut scene = Scene { name: "rope-tether", ..chain(size)? };
+    for position in &mut scene.start {
+        position[0] *= 0.3;
+    }
+    scene.settings.stretch_min = 0.0;
+    Ok(scene)
+}
+
+/// A flat sheet that falls on a ball of radius 0.3 m: the draping experiment of the paper (Goldenthal et al. 2007, section 5).
+///
+/// # Errors
+///
+/// As [`Scene::named`].
+pub fn drape(size: u32) -> Result<Scene> {
+    let ball = Solid::new(SolidShape::Sphere { radius: 0.3 }).at([0.5, -0.32, 0.5]);
+    falling("drape", size, Solid { thickness: clearance(size, 0.3), ..ball })
+}
+
+/// A flat sheet that falls on a table of 0.6 m × 0.6 m.
+///
+/// # Errors
+///
+/// As [`Scene::named`].
+pub fn tablecloth(size: u32) -> Result<Scene> {
+    let table = Solid::new(SolidShape::Box { half: [0.3, 0.02, 0.3] }).at([0.5, -0.05, 0.5]);
+    falling("tablecloth", size, Solid { thickness: 0.004, ..table })
+}
+
+/// A sheet that lies on a slope of 20° with a friction of 0.5: it stays where it is.
+///
+/// # Errors
+///
+/// As [`Scene::named`].
+pub fn incline(size: u32) -> Result<Scene> {
+    let (sin, cos) = 20.0_f64.to_radians().sin_cos();
+    let (half_sin, half_cos) = 10.0_f64.to_radians().sin_cos();
+    // Turned about z, so that the normal leans towards −x and the slope rises along x.
+    let pose = Pose { rotation: [0.0, 0.0, half_sin as f32, half_cos as f32], translation: [0.0; 3] };
+    let slope = Solid { pose, sliding_friction: 0.5, ..Solid::new(SolidShape::Plane) };
+    let mut scene = falling("incline", size, slope)?;
+    for position in &mut scene.start {
+        let x = f64::from(position[0]);
+        (position[0], position[1]) = ((x * cos) as f32, (x * sin) as f32);
+    }
+    Ok(scene)
+}
+
+/// A sheet of 1 m that falls on the shoulders of a dress form, a closed mesh.
+///
+/// # Errors
+///
+/// As [`Scene::named`].
+pub fn mannequin(size: u32) -> Result<Scene> {
+    let grid = Grid::bake(&solid::mannequin(48), 64, 1 << 26)?;
+    let form = Solid::new(SolidShape::Grid(Arc::new(grid))).at([0.5, -0.95, 0.5]);
+    falling("mannequin", size, Solid { thickness: 0.005, friction: 0.3, sliding_friction: 0.25, ..form })
+}
+
+/// A flag of 1 m × 1 m in a gusty wind, held along its column x = 0 and upright.
+///
+/// # Errors
+///
+/// As [`Scene::named`].
+pub fn flag(size: u32) -> Result<Scene> {
+    check_size("flag", size, 2)?;
+    let pole = (0..size).map(|row| row * size).collect();
+    let mut descriptor = MeshDescriptor { bending: COTTON_BENDING, ..grid(size, pole) };
+    for position in &mut descriptor.positions {
+        *position = [position[0], -position[2], 0.0];
+    }
+    let mut scene = Scene::at_rest("flag", descriptor)?;
+    scene.settings.wind = Some(Wind {
+        velocity: [6.0, 0.0, 1.5],
+        gust: 0.3,
+        gust_wave: [0.8, 0.3, 0.5],
+        gust_frequency: 1.3,
+        ..Default::default()
+    });
+    Ok(scene)
+}
+
+/// A sheet of light cotton above a solid.
+fn falling(name: &'static str, size: u32, solid: Solid) -> Result<Scene> {
+    check_size(name, size, 2)?;
+    let mut scene = Scene::at_rest(name, MeshDescriptor { bending: COTTON_BENDING, ..grid(size, Vec::new()) })?;
+    scene.solids.push(solid);
+    // Friction within the fabric: folds come to rest.
+    scene.settings.damping = 0.002;
+    scene.settings.drag = 0.5;
+    Ok(scene)
+}
+
+/// Distance at which the edges of a sheet stay outside of a ball when its vertices do, and half as much again \[m\].
+fn clearance(size: u32, radius: f64) -> f32 {
+    let edge = 1.0 / f64::from(size - 1);
+    (0.003 + 1.5 * edge * edge / (8.0 * radius)) as f32
 }
 
 fn check_size(name: &'static str, size: u32, least: u32) -> Result<()> {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::solver::{Method, within};
-use crate::stage::Stage;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
+use crate::stage::wind::Wind;
+use crate::stage::{Stage, area};
 use crate::substeps::{Plan, StepBounds, Substeps};
 
 /// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and tuned
@@ -24,6 +25,11 @@ pub struct Settings {
     pub gravity: [f32; 3],
     /// Rate of velocity damping by still air \[1/s\].
     pub drag: f32,
+    /// Wind, and the drag of still air, on every face; `None` for neither ([`crate::stage::wind`]).
+    pub wind: Option<Wind>,
+    /// Smallest and largest area of a triangle relative to rest, e.g. `[0.9, 1.1]`: a heuristic that the projection of the
+    /// edges follows and may undo; `None` for no limit. A lower end above 0 may gain energy ([`crate::stage::area`]).
+    pub area_limit: Option<[f32; 2]>,
     /// Substeps per frame.
     pub substeps: Substeps,
     /// Order of the time stepping.
@@ -35,8 +41,8 @@ pub struct Settings {
     pub elasticity: Elasticity,
     /// The solver.
     pub method: Method,
-    /// Rounds of projection and collision at most, beyond the first, in the last substep of a frame; friction gives way in
-    /// the second half of them.
+    /// Rounds of projection and collision in a substep at most, beyond the first; friction gives way in the second half of
+    /// them.
     pub contact_rounds: u32,
     /// Stages of the user's own, run before the prediction.
     pub stages: Vec<Arc<dyn Stage>>,
@@ -57,6 +63,8 @@ impl Default for Settings {
             stretch_max: 1.0,
             gravity: [0.0, -9.81, 0.0],
             drag: 0.0,
+            wind: None,
+            area_limit: None,
             substeps: Substeps::Auto,
             stepping: Stepping::Euler,
             damping: 0.0,
@@ -104,6 +112,8 @@ impl Settings {
         let explicit = self.elasticity == Elasticity::Explicit;
         within("damping", self.damping.into(), !(damped && explicit), "0 where springs are explicit")?;
         within("contact_rounds", self.contact_rounds.into(), self.contact_rounds <= 1000, "at most 1000")?;
+        self.wind.as_ref().map_or(Ok(()), Wind::validate)?;
+        self.area_limit.map_or(Ok(()), area::validate)?;
         let each = self.dispatches_per_submission;
         within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
         self.substeps.validate()?;

@@ -10,16 +10,15 @@ use taut::fields::Domain;
 use taut::program::{Kernel, Recorder};
 use taut::stage::Stage;
 use taut::{
-    Auto, Cloth, Error, FastProjection, GaussSeidel, Gpu, Jacobi, Method, PinTarget, Pose, Scene, Settings, Substeps,
-    YarnSweep, lockstep, scene,
+    Auto, Cloth, Elasticity, Error, FastProjection, GaussSeidel, Gpu, Jacobi, Method, PinTarget, Pose, Scene, Settings,
+    Substeps, Wind, YarnSweep, lockstep, scene,
 };
 
 /// The meshes of the built-in scenes, somewhere in the middle of their motion, with every input of a frame in use.
-fn moving(scene: Scene, method: Method, substeps: u32) -> Cloth {
+fn moving(scene: Scene, settings: Settings) -> Cloth {
     let pinned = scene.mesh.pins().first().copied();
     let free = (0..scene.mesh.vertex_count() as u32).find(|v| !scene.mesh.pins().contains(v)).unwrap();
-    let settings =
-        Settings { method, substeps: Substeps::Fixed(substeps), strain_limit: 1e-3, drag: 0.1, ..Default::default() };
+    let settings = Settings { substeps: Substeps::Fixed(4), strain_limit: 1e-3, drag: 0.1, ..settings };
     let mut cloth = cpu(scene, settings);
     for _ in 0..6 {
         cloth.step(&frame(FRAME)).unwrap();
@@ -44,7 +43,8 @@ fn every_solver_agrees_on_every_scene_and_adapter() {
                 if scene_name == "patch" && ["auto", "fast-projection", "yarn-sweep"].contains(&solver) {
                     continue;
                 }
-                let cloth = moving(Scene::named(scene_name, 9).unwrap(), method(solver), 4);
+                let settings = Settings { method: method(solver), ..Default::default() };
+                let cloth = moving(Scene::named(scene_name, 9).unwrap(), settings);
                 let mut fields = cloth.fields().unwrap().clone();
                 let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 400)
                     .unwrap_or_else(|error| panic!("{} {solver} {scene_name}: {error}", name(&gpu)));
@@ -76,9 +76,12 @@ fn every_kernel_is_compared() {
                 other => other,
             },
         };
-        let cloth = moving(scene::hang(9).unwrap(), few, 4);
+        let cloth = moving(scene::hang(9).unwrap(), Settings { method: few, ..windy() });
         let mut fields = cloth.fields().unwrap().clone();
         let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, u64::MAX).unwrap();
+        for kernel in ["blow", "limit_area", "apply_area"] {
+            assert!(agreement.kernels.contains(&kernel), "{kernel} was not compared");
+        }
         for dispatch in cloth.program().dispatches() {
             assert!(agreement.kernels.contains(&dispatch.kernel.name), "{} was not compared", dispatch.kernel.name);
         }
@@ -110,6 +113,26 @@ fn what_the_defaults_do_not_use_agrees() {
             assert_eq!(agreement.kernels.contains(&"project_chords"), name != "sheet", "{agreement:?}");
             assert!(agreement.kernels.contains(&"recall"), "{agreement:?}");
             assert_eq!(agreement.kernels.contains(&"apply_stiffness"), name != "chain", "{agreement:?}");
+        }
+    }
+}
+
+/// Gusts and limited areas, with explicit and implicit springs, and with a wind that the step limit holds back.
+#[test]
+fn wind_and_areas_agree() {
+    for gpu in gpus() {
+        for (name, size) in [("curtain", 12), ("hang", 12), ("sheet", 12)] {
+            for (elasticity, velocity) in
+                [(Elasticity::Explicit, [2.0, 1.0, 5.0]), (Elasticity::Implicit, [0.0, 80.0, 300.0])]
+            {
+                let wind = windy().wind.map(|wind| Wind { velocity, ..wind });
+                let substeps = Substeps::Fixed(4);
+                let settings = Settings { wind, elasticity, substeps, strain_limit: 1e-3, ..windy() };
+                let agreement = after_ten_frames(&gpu, Scene::named(name, size).unwrap(), settings);
+                for kernel in ["blow", "limit_area", "apply_area"] {
+                    assert!(agreement.kernels.contains(&kernel), "{kernel}: {agreement:?}");
+                }
+            }
         }
     }
 }

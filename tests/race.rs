@@ -534,6 +534,26 @@ fn the_shared_fault_word_is_the_one_exception() {
     assert_eq!(found, Err(Race::DoubleWrite { field: "faults", element: 0 }));
 }
 
+#[test]
+fn wind_and_areas_are_free_of_races() {
+    for scene in [fan(), Scene::named("hang", 9).expect("a known scene")] {
+        let name = scene.name;
+        let mut cloth = cpu(scene, Settings { area_limit: Some([1.0, 1.0]), ..windy() });
+        for _ in 0..4 {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+        }
+        let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
+        assert!(fields.largest("area_shifts") > 0.0, "{name}: no area was limited");
+        let runner = Runner::new(cloth.program(), &fields).expect("the program fits");
+        let mut seen = BTreeSet::new();
+        let mut walk = Walk { label: name, runner, random: Random(5), times: BTreeMap::new(), seen: &mut seen };
+        walk.items(&cloth.program().items, &mut fields);
+        for kernel in ["blow", "limit_area", "apply_area"] {
+            assert!(seen.contains(kernel), "{name}: {kernel} was not examined");
+        }
+    }
+}
+
 /// What a fault leaves behind is free of races too: `commit` takes the substep back.
 #[test]
 fn taking_a_substep_back_is_free_of_races() {

@@ -146,6 +146,7 @@ fn structures_have_the_same_members_at_the_same_offsets() {
         rust::<params::Vertex>(),
         rust::<params::Link>(),
         rust::<params::Range>(),
+        rust::<params::Air>(),
         rust::<params::Frame>(),
         rust::<params::Clock>(),
         rust::<params::Meters>(),

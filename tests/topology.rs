@@ -472,10 +472,9 @@ fn the_same_input_gives_the_same_output() -> Result<()> {
 
 #[test]
 fn scenes_are_what_they_say() -> Result<()> {
-    assert_eq!(scene::NAMES.len(), 5);
-    for name in scene::NAMES {
+    for name in ["chain", "curtain", "hang", "patch", "sheet"] {
         for size in [3, 8, 71] {
-            let Scene { name: named, mesh, start } = Scene::named(name, size)?;
+            let Scene { name: named, mesh, start, .. } = Scene::named(name, size)?;
             assert_eq!(named, name);
             assert_eq!(start.len(), mesh.vertex_count());
             let (mass, area) = if name == "chain" { (0.1, 1) } else { (0.2, size) };

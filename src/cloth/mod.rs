@@ -22,7 +22,7 @@ use crate::fields::{Fields, Sizes};
 use crate::gpu::readback::Waiting;
 use crate::gpu::{Backend, Gpu, runner};
 use crate::mesh::Mesh;
-use crate::params::{Frame, SolidRow};
+use crate::params::{Air, Frame, SolidRow};
 use crate::program::Program;
 use crate::scene::Scene;
 use crate::settings::Settings;
@@ -61,6 +61,8 @@ pub struct Cloth {
     solids: Vec<Solid>,
     /// Time of frames that were too short to be simulated on their own \[s\].
     saved_time: f32,
+    /// Gusts that have passed at the origin, without the whole ones.
+    gust_phase: f64,
     /// Whether a frame was begun and not ended.
     unfinished: bool,
     /// Why it runs where it runs.
@@ -77,6 +79,8 @@ struct Shape {
     mesh: Mesh,
     topology: Topology,
     start: Vec<[f32; 3]>,
+    /// Where the solids started.
+    solids: Vec<Solid>,
     sizes: Sizes,
     pinned: Vec<bool>,
     step_bounds: StepBounds,
@@ -210,6 +214,7 @@ impl Cloth {
             rehold: Vec::new(),
             solids,
             saved_time: 0.0,
+            gust_phase: 0.0,
             unfinished: false,
             reason: reason.into(),
         }
@@ -436,6 +441,11 @@ impl Cloth {
         let relocation = self.relocation.take().or(self.unfinished.then(Pose::default));
         self.unfinished = true;
         let Pose { rotation, translation } = relocation.unwrap_or_default();
+        let mut air = Air::default();
+        if let Some(wind) = &self.settings.wind {
+            air = wind.air(self.gust_phase);
+            self.gust_phase = wind.later(self.gust_phase, dt);
+        }
         let settings = &self.settings;
         let limit = settings.device_limit(self.shape.resolution);
         Ok(Some(Frame {
@@ -457,6 +467,7 @@ impl Cloth {
                 (false, true) => 2,
             },
             second_order: u32::from(settings.stepping == Stepping::Bdf2),
+            air,
             middle_limit: settings.method.solver().middle_strain().max(limit),
             mean_mass: self.shape.mean_mass,
             expected_load: plan.expected_load,

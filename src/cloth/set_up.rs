@@ -13,6 +13,7 @@ use crate::params::{HingeRow, YarnSpan};
 use crate::scene::Scene;
 use crate::settings::{Settings, resolution};
 use crate::solid::Solid;
+use crate::stage::area::rest_areas;
 use crate::stage::hold::FREE;
 use crate::substeps::{StepBounds, mean_mass};
 use crate::topology::{Incidence, Topology};
@@ -66,6 +67,9 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     fields.get_mut::<[f32; 4]>("holds")?.fill(FREE);
     fields.get_mut::<[f32; 4]>("constraints")?.fill(FREE);
     fields.get_mut::<f32>("distances")?.copy_from_slice(&distances);
+    for (stored, area) in fields.get_mut::<f32>("rest_areas")?.iter_mut().zip(rest_areas(&mesh)) {
+        *stored = area;
+    }
     write_state(&mut fields, &mesh, &start, &vec![[0.0; 3]; start.len()])?;
     let mut pinned = vec![false; mesh.vertex_count()];
     for pin in mesh.pins() {
@@ -73,7 +77,17 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     }
     let (step_bounds, resolution) = (StepBounds::new(&mesh), resolution(&mesh, &start));
     let mean_mass = mean_mass(&mesh);
-    let shape = Arc::new(Shape { mesh, topology, start, sizes, pinned, step_bounds, mean_mass, resolution });
+    let shape = Arc::new(Shape {
+        mesh,
+        topology,
+        start,
+        solids: solids.clone(),
+        sizes,
+        pinned,
+        step_bounds,
+        mean_mass,
+        resolution,
+    });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&shape.step_bounds, 1.0 / 60.0).unwrap_or_default();
     let recorded = record(&shape, settings, plan, 0, None, false)?;

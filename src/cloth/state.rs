@@ -16,13 +16,14 @@ use crate::stage;
 use crate::stage::integrate::IMPULSE;
 
 impl Cloth {
-    /// Back to the start, at rest.
+    /// Back to the start, at rest; gusts start again, too.
     ///
     /// # Errors
     /// As [`Cloth::set_state`].
     pub fn reset(&mut self) -> Result<()> {
         let shape = self.shape.clone();
-        self.frame = 0;
+        (self.frame, self.gust_phase) = (0, 0.0);
+        self.solids.clone_from(&shape.solids);
         self.set_state(&shape.start, &vec![[0.0; 3]; shape.start.len()])
     }
 

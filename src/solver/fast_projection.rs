@@ -285,7 +285,7 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
             let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
                 + freedom.inverse_mass_along(head, b.inverse_mass, n);
             let wanted = banded_length(frame, extent, edge.rest);
-            if w <= 1e-6 * (a.inverse_mass + b.inverse_mass) {
+            if w <= 0.01 * (a.inverse_mass + b.inverse_mass) {
                 // Neither end can move along the edge.
             } else if extent < 0.5 * wanted {
                 direction = [n.x, n.y, n.z, 1.0 / w];

@@ -143,7 +143,7 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
         let n = d / extent;
         let w =
             freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
-        if w <= 1e-6 * (a.inverse_mass + b.inverse_mass) {
+        if w <= 0.01 * (a.inverse_mass + b.inverse_mass) {
             continue;
         }
         let pull = ((extent - wanted) / w) * n;

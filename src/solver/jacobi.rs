@@ -103,7 +103,7 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
             let n = d / extent;
             let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
                 + freedom.inverse_mass_along(head, b.inverse_mass, n);
-            if w > 1e-6 * (a.inverse_mass + b.inverse_mass) {
+            if w > 0.01 * (a.inverse_mass + b.inverse_mass) {
                 let excess = extent - banded_length(frame, extent, edge.rest);
                 pull = (excess / w) * n;
                 let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));

@@ -290,7 +290,7 @@ fn project_bundle<L: Limited>(
         let (shortest, longest) = (low * rest, high * rest);
         let wanted = extent.max(shortest).min(longest);
         let mut active =
-            bundle.active(k) & w.simd_gt(Wide::splat(1e-6) * free) & extent.simd_ge(Wide::splat(1e-6) * rest);
+            bundle.active(k) & w.simd_gt(Wide::splat(0.01) * free) & extent.simd_ge(Wide::splat(1e-6) * rest);
         if banded {
             active &= !(extent.simd_gt(shortest) & extent.simd_lt(longest));
         }

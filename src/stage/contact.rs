@@ -15,9 +15,9 @@
 //! on the surface. What the contact withholds from it — of the prediction, of springs, of edges — is the displacement D:
 //! pressed N = −D·n, and held back sideways. It is released where N is negative. Without friction it would slip by T; if
 //! |T| ≤ μ N it stays where it is relative to the solid, else friction takes μ_k N of T; it never moves a vertex on. D is the
-//! contact force over the mass, times the square of the step, so all of it also stands in `reactions`. S is I − n nᵀ; in
-//! the first projection of a substep it is 0 for what friction holds, later ones may move it, and friction takes back what it
-//! can.
+//! contact force over the mass, times the square of the step, so all of it also stands in `reactions`. S is I − n nᵀ also
+//! for what friction holds: S = 0 there would make rows between two such vertices singular, so the projection may move
+//! them along the surface, and friction takes that back as far as it can.
 //!
 //! **What wins.** The limit is promised for the final positions, and none of them is inside a solid. In the second half of
 //! the rounds friction gives way to the limit.
@@ -71,22 +71,19 @@ pub fn project(recorder: &mut Recorder<'_>, solver: &dyn Solver, rounds: u32) {
     recorder.set_colliding(true);
     solver.record(recorder);
     pass(recorder, false, false);
-    if recorder.last_substep() {
-        strain::measure(recorder);
-        recorder.set_colliding(false);
-        for frictionless in [false, true] {
-            control::repeat_strained(recorder, 0, rounds.div_ceil(2), |recorder| {
-                strain::keep(recorder);
-                recorder.set_colliding(true);
-                solver.record(recorder);
-                pass(recorder, false, frictionless);
-                recorder.set_colliding(false);
-                strain::measure(recorder);
-                control::judge_strain(recorder, 0, 0);
-            });
-        }
-    }
+    strain::measure(recorder);
     recorder.set_colliding(false);
+    for frictionless in [false, true] {
+        control::repeat_strained(recorder, 0, rounds.div_ceil(2), |recorder| {
+            strain::keep(recorder);
+            recorder.set_colliding(true);
+            solver.record(recorder);
+            pass(recorder, false, frictionless);
+            recorder.set_colliding(false);
+            strain::measure(recorder);
+            control::judge_strain(recorder, 0, 0);
+        });
+    }
 }
 
 /// Records the end of a substep, after the commit.
@@ -281,7 +278,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         let push = (-gap).max(0.0) * n;
         u += push;
         taken -= push;
-        let mut constraint = combined(holds[v], n);
+        let constraint = combined(holds[v], n);
         if frictionless == 0 {
             let relative = u - motion;
             let slip = relative - relative.dot(n) * n;
@@ -290,11 +287,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
             let wanted = slip + held;
             let extent = wanted.length();
             let (mut friction, mut left) = (wanted, Vec3::ZERO);
-            if extent <= solid.friction * pressed {
-                if first {
-                    constraint = [0.0; 4];
-                }
-            } else {
+            if extent > solid.friction * pressed {
                 friction = ((solid.sliding * pressed).min(extent) / extent) * wanted;
                 left = wanted - friction;
                 left *= (slip.length() / left.length().max(1e-30)).min(1.0);

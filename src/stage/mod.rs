@@ -1,8 +1,9 @@
 //! Stages: the parts of a step, in the order in which [`record_frame`] puts them.
 //!
-//! forces → predict → hold → collide → elastic → project ⇄ collide → inspect → commit, once per substep, then the load meter and normals for drawing. Each stage lives in a
-//! file of the stem of its shader; solvers are the project stage.
+//! forces → predict → hold → collide → elastic → areas → project ⇄ collide → inspect → commit, once per substep, then the
+//! load meter and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the project stage.
 
+pub mod area;
 pub mod bending;
 pub mod contact;
 pub mod control;
@@ -14,6 +15,7 @@ pub mod normals;
 pub mod reduce;
 pub mod springs;
 pub mod strain;
+pub mod wind;
 
 use glam::Vec3;
 
@@ -58,6 +60,9 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     recorder.at_last_substep(left == 0);
     control::begin_substep(recorder, left);
     springs::record(recorder, plan.implicit);
+    if settings.wind.is_some() {
+        wind::record(recorder);
+    }
     for stage in &settings.stages {
         stage.record(recorder);
     }
@@ -74,6 +79,9 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     }
     if plan.implicit {
         elastic::record(recorder);
+    }
+    if let Some(limit) = settings.area_limit {
+        area::record(recorder, limit);
     }
     if collides {
         contact::project(recorder, settings.method.solver(), settings.contact_rounds);

@@ -3,7 +3,7 @@
 
 use taut::{
     Cloth, Elasticity, FastProjection, FrameInput, Gpu, Method, Preconditioner, Scene, Settings, Stepping, Substeps,
-    YarnSweep, wgpu,
+    Wind, YarnSweep, wgpu,
 };
 
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
@@ -106,6 +106,7 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
     for name in taut::scene::NAMES {
         let scene = Scene::named(name, size.max(9)).expect("a listed name is known");
         cloths.push((format!("everything else {name}"), cpu(scene.clone(), everything_else())));
+        cloths.push((format!("windy {name}"), cpu(scene.clone(), windy())));
         cloths.push((format!("warm {name}"), cpu(scene, Settings { method: warm(), ..Default::default() })));
     }
     cloths
@@ -125,6 +126,12 @@ pub(crate) fn everything_else() -> Settings {
         substeps: Substeps::UpTo(6),
         ..Default::default()
     }
+}
+
+/// Gusts from aside, and triangles that may not shear much.
+pub(crate) fn windy() -> Settings {
+    let wind = Wind { velocity: [2.0, 1.0, 5.0], gust: 0.5, ..Default::default() };
+    Settings { wind: Some(wind), area_limit: Some([0.99, 1.01]), ..Default::default() }
 }
 
 /// Reproducible random numbers (SplitMix64).

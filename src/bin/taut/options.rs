@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
-use taut::{Backend, FastProjection, Method, Preconditioner, Settings, Stepping, Substeps};
+use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 /// Options of `taut run`.
 #[derive(Debug, clap::Args)]
@@ -89,14 +89,14 @@ impl From<BackendName> for Backend {
 }
 
 impl Options {
-    /// Settings of the library.
-    pub(crate) fn settings(&self) -> Settings {
+    /// Settings of the library: those of the scene, and what was asked for.
+    pub(crate) fn settings(&self, scene: &Scene) -> Settings {
         Settings {
             strain_limit: at_most(self.strain),
             substeps: self.substeps,
             method: self.method(),
             stepping: if self.bdf2 { Stepping::Bdf2 } else { Stepping::Euler },
-            ..Default::default()
+            ..scene.settings.clone()
         }
     }
 

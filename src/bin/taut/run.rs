@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         bail!("--adapter names a graphics adapter, but --backend cpu uses none");
     }
     let scene = Scene::named(&options.scene, options.size)?;
-    let settings = options.settings();
+    let settings = options.settings(&scene);
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), options.dt())?;
     Files::check(options)?;
