@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::{Error, Result};
 use crate::fields::{Domain, Fields, Spec, view, view_mut};
 use crate::params::{Element, GROUP};
-use crate::program::{Dispatch, Item, Program, Shape};
+use crate::program::{Dispatch, Item, Part, Program, Shape};
 use crate::reflect::{self, Interface};
 
 /// Elements from which a kernel is worth splitting over threads.
@@ -309,20 +309,30 @@ impl Runner {
     /// # Errors
     /// [`Error::Field`] if a body asks for a field that its WGSL does not use.
     pub fn run(&self, program: &Program, fields: &mut Fields) -> Result<u64> {
-        self.run_items(&program.items, fields)
+        self.run_items(&program.items, fields, &mut Times::default())
     }
 
-    fn run_items(&self, items: &[Item], fields: &mut Fields) -> Result<u64> {
+    /// [`Runner::run`], with an account of time.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn run_timed(&self, program: &Program, fields: &mut Fields, times: &mut Times) -> Result<u64> {
+        self.run_items(&program.items, fields, times)
+    }
+
+    fn run_items(&self, items: &[Item], fields: &mut Fields, times: &mut Times) -> Result<u64> {
         let mut ran = 0;
         for item in items {
             match item {
-                Item::Dispatch(dispatch) => ran += u64::from(self.dispatch(dispatch, fields)?),
+                Item::Dispatch(dispatch) => {
+                    ran += u64::from(times.measure(dispatch.part, || self.dispatch(dispatch, fields))?);
+                }
                 Item::Repeat(repeat) => {
                     for _ in 0..repeat.at_most {
                         if fields.get::<u32>("guards")?[repeat.guard as usize] == 0 {
                             break;
                         }
-                        ran += self.run_items(&repeat.body, fields)?;
+                        ran += self.run_items(&repeat.body, fields, times)?;
                     }
                 }
             }
@@ -368,6 +378,31 @@ impl Runner {
         };
         launch(dispatch, run)?;
         Ok(true)
+    }
+}
+
+/// Seconds that each [`Part`] of a step took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times([f64; Part::ALL.len()]);
+
+impl Times {
+    /// Seconds of one part.
+    pub fn seconds(&self, part: Part) -> f64 {
+        self.0[part as usize]
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn measure<T>(&mut self, part: Part, work: impl FnOnce() -> T) -> T {
+        let clock = std::time::Instant::now();
+        let result = work();
+        self.0[part as usize] += clock.elapsed().as_secs_f64();
+        result
+    }
+
+    /// A browser has no such clock.
+    #[cfg(target_arch = "wasm32")]
+    fn measure<T>(&mut self, _part: Part, work: impl FnOnce() -> T) -> T {
+        work()
     }
 }
 

@@ -286,9 +286,9 @@ pub const TABLE: &[Spec] = &[
     .exact(),
     Spec::of::<HingeRow>("hinges", Domain::Hinges, "folds and their rest angles"),
     Spec::of::<HingeGradients>("hinge_gradients", Domain::Hinges, "√k ∇φ [√(N/m)]; √k (φ − φ_0) [√(N·m)]"),
-    Spec::of::<f32>("hinge_products", Domain::Hinges, "√k ∇φ·p")
-        .floor(|f| f.largest("elastic_searches") * stiffest(f).sqrt()),
-    Spec::of::<[f32; 4]>("bend_forces", Domain::Vertices, "K p of bending [N]").floor(tension),
+    Spec::of::<f32>("hinge_products", Domain::Hinges, "√k ∇φ·p").floor(turn),
+    Spec::of::<[f32; 4]>("bend_forces", Domain::Vertices, "K p of bending [N]")
+        .floor(|f| tension(f).max(turn(f) * f.largest("hinge_gradients"))),
     // Line solves.
     Spec::of::<LineRow>("line_rows", Domain::Edges, "rows of a line solve, then its steps and solution").scratch(),
     // Area limit.
@@ -370,6 +370,11 @@ fn step(fields: &Fields) -> f32 {
         .ok()
         .and_then(|clock| clock.first())
         .map_or(1.0, |clock| if clock.h > 0.0 { clock.h } else { 1.0 })
+}
+
+/// Magnitude of what enters the product of a hinge: the rounding of a rigid motion, which turns nothing.
+fn turn(fields: &Fields) -> f32 {
+    fields.largest("hinge_gradients") * fields.largest("elastic_searches").max(fields.largest("displacements"))
 }
 
 /// Magnitude of what enters a leaf of a dot product. Residuals are differences of lengths, so the rounding of a rest

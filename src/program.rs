@@ -88,6 +88,43 @@ impl fmt::Debug for Kernel {
     }
 }
 
+/// What a dispatch is for, in the account of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// Opening and closing frames, stages of the user's own, meters, normals.
+    #[default]
+    Frame,
+    /// Forces of springs, bending and wind.
+    Forces,
+    /// Prediction and commit.
+    Stepping,
+    /// The implicit elastic solve.
+    Elastic,
+    /// Holds and contact.
+    Contact,
+    /// The projection.
+    Projection,
+}
+
+impl Part {
+    /// All of them, for tables.
+    pub const ALL: [Self; 6] =
+        [Self::Frame, Self::Forces, Self::Stepping, Self::Elastic, Self::Contact, Self::Projection];
+
+    /// Name for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Frame => "frame",
+            Self::Forces => "forces",
+            Self::Stepping => "stepping",
+            Self::Elastic => "elastic",
+            Self::Contact => "contact",
+            Self::Projection => "projection",
+        }
+    }
+}
+
 /// One launch of a kernel.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
@@ -103,6 +140,8 @@ pub struct Dispatch {
     pub guard: u32,
     /// Free arguments.
     pub arguments: [u32; 4],
+    /// What it is for.
+    pub part: Part,
 }
 
 impl Dispatch {
@@ -288,6 +327,7 @@ pub struct Recorder<'a> {
     overloaded: bool,
     constrained: bool,
     colliding: bool,
+    part: Part,
     context: &'static [(&'static str, &'static str)],
     items: Vec<Item>,
     guard: u32,
@@ -308,6 +348,7 @@ impl<'a> Recorder<'a> {
             overloaded: true,
             constrained: false,
             colliding: false,
+            part: Part::default(),
             context: &[],
             items: Vec::new(),
             guard: 0,
@@ -374,6 +415,11 @@ impl<'a> Recorder<'a> {
         self.colliding
     }
 
+    /// What the dispatches that follow are for.
+    pub fn set_part(&mut self, part: Part) {
+        self.part = part;
+    }
+
     pub(crate) fn set_colliding(&mut self, colliding: bool) {
         self.colliding = colliding;
     }
@@ -416,6 +462,7 @@ impl<'a> Recorder<'a> {
             range,
             guard,
             arguments,
+            part: self.part,
         }));
     }
 

@@ -29,7 +29,7 @@
 //! vertices that can move: its constraints are dependent, and solvers must cope. [`hang`] is the
 //! same cloth without that trouble.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::cloth::Pose;
 use crate::error::{Error, Result};
@@ -237,8 +237,16 @@ pub fn incline(size: u32) -> Result<Scene> {
 ///
 /// As [`Scene::named`].
 pub fn mannequin(size: u32) -> Result<Scene> {
-    let grid = Grid::bake(&solid::mannequin(48), 64, 1 << 26)?;
-    let form = Solid::new(SolidShape::Grid(Arc::new(grid))).at([0.5, -0.95, 0.5]);
+    // Baking takes longer than everything else about the scene: once is enough.
+    static FORM: OnceLock<Arc<Grid>> = OnceLock::new();
+    let grid = match FORM.get() {
+        Some(grid) => grid.clone(),
+        None => {
+            let baked = Arc::new(Grid::bake(&solid::mannequin(48), 64, 1 << 26)?);
+            FORM.get_or_init(|| baked).clone()
+        }
+    };
+    let form = Solid::new(SolidShape::Grid(grid)).at([0.5, -0.95, 0.5]);
     falling("mannequin", size, Solid { thickness: 0.005, friction: 0.3, sliding_friction: 0.25, ..form })
 }
 

@@ -117,7 +117,15 @@ fn run_kernels(fields: &mut Fields, kernels: &[(&'static Kernel, usize)]) {
     fields.get_mut::<u32>("guards").expect("words")[0] = 1;
     let dispatch = |(kernel, count): &(&'static Kernel, usize)| {
         let range = 0..*count as u32;
-        Item::Dispatch(Dispatch { kernel, renames: &[], context: &[], range, guard: 0, arguments: [0; 4] })
+        Item::Dispatch(Dispatch {
+            kernel,
+            renames: &[],
+            context: &[],
+            range,
+            guard: 0,
+            arguments: [0; 4],
+            part: Default::default(),
+        })
     };
     let program = Program { items: kernels.iter().map(dispatch).collect() };
     let runner = Runner::new(&program, fields).expect("the kernels fit");

@@ -88,6 +88,36 @@ fn every_kernel_is_compared() {
     }
 }
 
+/// Holds, contact with moving solids of every kind, hinges and damping, with every solver.
+#[test]
+fn a_crowded_world_agrees() {
+    for gpu in gpus() {
+        for solver in solvers() {
+            for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+                let damping = if elasticity == Elasticity::Implicit { 0.01 } else { 0.0 };
+                let substeps = if elasticity == Elasticity::Implicit { Substeps::Fixed(3) } else { Substeps::Auto };
+                let method = method(solver);
+                let settings = Settings { method, elasticity, damping, substeps, drag: 0.1, ..Default::default() };
+                let mut cloth = crowded(9, settings);
+                for _ in 0..6 {
+                    cloth.step(&frame(FRAME)).unwrap();
+                }
+                let target = PinTarget { vertex: 8, position: [0.98, 0.45, 0.0] };
+                cloth.step(&taut::FrameInput { dt: FRAME, pin_targets: &[target] }).unwrap();
+                let mut fields = cloth.fields().unwrap().clone();
+                let touching = cloth.constraint_forces().unwrap().iter().filter(|force| **force != [0.0; 3]).count();
+                assert!(touching > 6, "only {touching} vertices bear anything");
+                let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 600)
+                    .unwrap_or_else(|error| panic!("{} {solver} {elasticity:?}: {error}", name(&gpu)));
+                for kernel in ["hold_vertex", "collide", "gather_hinges"] {
+                    assert!(agreement.kernels.contains(&kernel), "{kernel} was not compared");
+                }
+                println!("{} {solver} {elasticity:?}: worst {}", name(&gpu), agreement.worst);
+            }
+        }
+    }
+}
+
 /// Compares a frame of a cloth that has been moving for ten.
 fn after_ten_frames(gpu: &Gpu, scene: Scene, settings: Settings) -> lockstep::Agreement {
     let label = format!("{} {}", name(gpu), scene.name);

@@ -99,7 +99,15 @@ fn run_kernels(fields: &mut Fields, kernels: &[(&'static Kernel, usize)]) {
     let dispatch = |(kernel, count): &(&'static Kernel, usize)| {
         let range = 0..*count as u32;
         // Operators take the range of edges that they work on.
-        Item::Dispatch(Dispatch { kernel, renames: &[], context: &[], range, guard: 0, arguments: [0, edges, 0, 0] })
+        Item::Dispatch(Dispatch {
+            kernel,
+            renames: &[],
+            context: &[],
+            range,
+            guard: 0,
+            arguments: [0, edges, 0, 0],
+            part: Default::default(),
+        })
     };
     let program = Program { items: kernels.iter().map(dispatch).collect() };
     let runner = Runner::new(&program, fields).expect("the kernels fit");

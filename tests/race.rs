@@ -398,7 +398,8 @@ fn the_examination_leaves_no_trace() {
 /// A program of one dispatch, examined.
 fn verdict(kernel: &'static Kernel, range: Range<u32>, fields: &mut Fields) -> std::result::Result<(), Race> {
     fields.get_mut::<u32>("guards").expect("words")[0] = 1;
-    let dispatch = Dispatch { kernel, renames: &[], context: &[], range, guard: 0, arguments: [0; 4] };
+    let dispatch =
+        Dispatch { kernel, renames: &[], context: &[], range, guard: 0, arguments: [0; 4], part: Default::default() };
     let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
     let runner = Runner::new(&program, fields).expect("the kernel is sound apart from its race");
     let suspect = Suspect::new(&runner, &dispatch, fields).expect("it has several invocations");
@@ -511,7 +512,15 @@ fn the_shared_fault_word_is_the_one_exception() {
     fields.get_mut::<[f32; 4]>("displacements").expect("vectors")[70][0] = f32::INFINITY;
     assert_eq!(verdict(&INSPECT, 0..81, &mut fields), Ok(()));
 
-    let dispatch = Dispatch { kernel: &INSPECT, renames: &[], context: &[], range: 0..81, guard: 0, arguments: [0; 4] };
+    let dispatch = Dispatch {
+        kernel: &INSPECT,
+        renames: &[],
+        context: &[],
+        range: 0..81,
+        guard: 0,
+        arguments: [0; 4],
+        part: Default::default(),
+    };
     let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
     let runner = Runner::new(&program, &fields).expect("the program fits");
     let suspect = Suspect::new(&runner, &dispatch, &fields).expect("it has several invocations");

@@ -351,7 +351,8 @@ const PLANTED: &str = "
 fn attempt(kernel: &'static Kernel, renames: &'static [(&'static str, &'static str)]) -> Result<()> {
     let mut fields = Fields::new(Sizes { vertices: 4, ..Default::default() }, &[])?;
     fields.get_mut::<u32>("guards")?[0] = 1;
-    let dispatch = Dispatch { kernel, renames, context: &[], range: 0..4, guard: 0, arguments: [0; 4] };
+    let dispatch =
+        Dispatch { kernel, renames, context: &[], range: 0..4, guard: 0, arguments: [0; 4], part: Default::default() };
     let program = Program { items: vec![Item::Dispatch(dispatch)] };
     taut::cpu::Runner::new(&program, &fields)?.run(&program, &mut fields).map(|_| ())
 }

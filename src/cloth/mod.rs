@@ -23,7 +23,7 @@ use crate::gpu::readback::Waiting;
 use crate::gpu::{Backend, Gpu, runner};
 use crate::mesh::Mesh;
 use crate::params::{Air, Frame, SolidRow};
-use crate::program::Program;
+use crate::program::{Part, Program};
 use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::solid::Solid;
@@ -48,6 +48,8 @@ pub struct Cloth {
     frame: u64,
     /// Dispatches of the last frame.
     dispatches: u64,
+    /// Time of the last frame on the CPU.
+    times: cpu::Times,
     relocation: Option<Pose>,
     /// Vertices with an entry in `commands`.
     commanded: Vec<u32>,
@@ -207,6 +209,7 @@ impl Cloth {
             recorded,
             frame: 0,
             dispatches: 0,
+            times: cpu::Times::default(),
             relocation: None,
             commanded: Vec::new(),
             impelled: false,
@@ -238,6 +241,11 @@ impl Cloth {
     /// The program of the last frame.
     pub fn program(&self) -> &Program {
         &self.recorded.program
+    }
+
+    /// Seconds that a part of the last frame took on the CPU; 0 on a GPU.
+    pub fn part_seconds(&self, part: Part) -> f64 {
+        self.times.seconds(part)
     }
 
     /// Frames stepped or recorded so far.
@@ -348,7 +356,8 @@ impl Cloth {
         self.dispatches = match &mut self.engine {
             Engine::Cpu(runner) => {
                 self.fields.get_mut::<Frame>("frame")?[0] = frame;
-                runner.run(&self.recorded.program, &mut self.fields)?
+                self.times = cpu::Times::default();
+                runner.run_timed(&self.recorded.program, &mut self.fields, &mut self.times)?
             }
             Engine::Gpu(runner) => {
                 let most = self.settings.dispatches_per_submission.into();

@@ -40,7 +40,7 @@ use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Contact, Frame, SolidRow, Vertex};
-use crate::program::{Kernel, Recorder};
+use crate::program::{Kernel, Part, Recorder};
 use crate::solid::grid::interpolate;
 use crate::solver::Solver;
 use crate::stage::{control, padded, strain, xyz};
@@ -57,7 +57,9 @@ pub static REBOUND: Kernel = Kernel::new("rebound", WGSL, rebound_body);
 fn pass(recorder: &mut Recorder<'_>, first: bool, frictionless: bool) {
     let sizes = recorder.sizes();
     let arguments = [first.into(), sizes.solids as u32, frictionless.into(), 0];
+    recorder.set_part(Part::Contact);
     recorder.dispatch_range(&COLLIDE, 0..sizes.vertices as u32, arguments);
+    recorder.set_part(Part::Projection);
 }
 
 /// Records the first pass, after the prediction.

@@ -20,7 +20,7 @@ pub mod wind;
 use glam::Vec3;
 
 use crate::fields::Spec;
-use crate::program::Recorder;
+use crate::program::{Part, Recorder};
 use crate::settings::Settings;
 use crate::substeps::Plan;
 
@@ -59,17 +59,22 @@ pub fn record_frame(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Setting
 fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings, left: u32) {
     recorder.at_last_substep(left == 0);
     control::begin_substep(recorder, left);
+    recorder.set_part(Part::Forces);
     springs::record(recorder, plan.implicit);
     if settings.wind.is_some() {
         wind::record(recorder);
     }
+    recorder.set_part(Part::Frame);
     for stage in &settings.stages {
         stage.record(recorder);
     }
+    recorder.set_part(Part::Stepping);
     integrate::predict(recorder, settings.stepping);
+    recorder.set_part(Part::Elastic);
     if plan.implicit {
         elastic::begin(recorder);
     }
+    recorder.set_part(Part::Contact);
     if recorder.constrained() {
         hold::record(recorder);
     }
@@ -77,9 +82,11 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     if collides {
         contact::begin(recorder);
     }
+    recorder.set_part(Part::Elastic);
     if plan.implicit {
         elastic::record(recorder);
     }
+    recorder.set_part(Part::Projection);
     if let Some(limit) = settings.area_limit {
         area::record(recorder, limit);
     }
@@ -91,10 +98,13 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     if left == 0 {
         strain::finish(recorder);
     }
+    recorder.set_part(Part::Stepping);
     integrate::commit(recorder);
+    recorder.set_part(Part::Contact);
     if collides {
         contact::end(recorder);
     }
+    recorder.set_part(Part::Frame);
     control::end_substep(recorder);
 }
 

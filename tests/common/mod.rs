@@ -1,9 +1,12 @@
 //! What several test files need.
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
+use std::sync::Arc;
+
+use taut::solid::{Grid, icosphere};
 use taut::{
-    Cloth, Elasticity, FastProjection, FrameInput, Gpu, Method, Preconditioner, Scene, Settings, Stepping, Substeps,
-    Wind, YarnSweep, wgpu,
+    Cloth, Elasticity, FastProjection, FrameInput, Gpu, Hold, Mesh, MeshDescriptor, Method, Preconditioner, Scene,
+    Settings, Solid, SolidShape, Stepping, Substeps, Wind, YarnSweep, wgpu,
 };
 
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
@@ -109,7 +112,54 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         cloths.push((format!("windy {name}"), cpu(scene.clone(), windy())));
         cloths.push((format!("warm {name}"), cpu(scene, Settings { method: warm(), ..Default::default() })));
     }
+    for (name, elasticity) in [("explicit", Elasticity::Explicit), ("implicit", Elasticity::Implicit)] {
+        let settings = Settings { elasticity, ..Default::default() };
+        let mut cloth = crowded(size.max(9), settings);
+        // Holds are recorded with the frame that needs them.
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        cloths.push((format!("crowded {name}"), cloth));
+    }
     cloths
+}
+
+/// A curved sheet with hinges among solids of every kind that move, with every kind of hold.
+pub(crate) fn crowded(size: u32, settings: Settings) -> Cloth {
+    let flat = taut::scene::sheet(size).expect("a known scene").mesh;
+    let bent = |[x, _, z]: &[f32; 3]| [0.5 + 0.5 * (x - 0.5).sin(), 0.5 * (x - 0.5).cos(), *z];
+    let start: Vec<[f32; 3]> = flat.positions().iter().map(bent).collect();
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: start.clone(),
+        faces: flat.faces().to_vec(),
+        bending: 1e-3,
+        curved: true,
+        ..Default::default()
+    });
+    let mut scene = Scene::new("crowded", mesh.expect("the sheet is valid"), start);
+    let grid = Grid::bake(&icosphere(0.2, 2), 16, 1 << 20).expect("a small grid");
+    for (number, (shape, at)) in [
+        (SolidShape::Sphere { radius: 0.2 }, [0.3, 0.27, 0.3]),
+        (SolidShape::Capsule { radius: 0.1, half_length: 0.2 }, [0.7, 0.17, 0.7]),
+        (SolidShape::Box { half: [0.1, 0.15, 0.2] }, [0.7, 0.32, 0.2]),
+        (SolidShape::Grid(Arc::new(grid)), [0.3, 0.27, 0.7]),
+        (SolidShape::Plane, [0.0, -0.2, 0.0]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let turn = 0.3 * number as f32;
+        scene.solids.push(Solid {
+            velocity: [0.1, 0.2, -0.1],
+            angular_velocity: [turn, 0.5, -turn],
+            thickness: 0.01,
+            restitution: 0.2 * number as f32,
+            ..Solid::new(shape).at(at)
+        });
+    }
+    let mut cloth = cpu(scene, settings);
+    cloth.hold(&[0], Hold::Fixed).expect("a free vertex");
+    cloth.hold(&[size - 1], Hold::Line { direction: [1.0, 2.0, 0.5] }).expect("a free vertex");
+    cloth.hold(&[size * size - 1, size * size - size], Hold::Plane { normal: [0.1, 1.0, 0.3] }).expect("free vertices");
+    cloth
 }
 
 /// Fast projection with a warm start, which is for motion without violence.
