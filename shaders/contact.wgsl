@@ -12,8 +12,9 @@ struct SolidRow {
     counts: vec3<u32>, padding: u32,
 }
 
-// What touches a vertex: normal, 1 + number of the solid or 0, its reaction before the contact, speed to leave with.
-struct Contact { normal: vec3<f32>, solid: u32, base: vec3<f32>, bounce: f32 }
+// What touches a vertex: normal, 1 + number of the solid or 0, the reaction at which it withholds nothing, least speed along the
+// normal afterwards.
+struct Contact { normal: vec3<f32>, solid: u32, base: vec3<f32>, leaving: f32 }
 
 const PLANE: u32 = 0u;
 const SPHERE: u32 = 1u;
@@ -29,6 +30,7 @@ const BLOCK: u32 = 3u;
 @group(0) @binding(6) var<storage, read> holds: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> found_constraints: array<vec4<f32>>; // constraints
 @group(0) @binding(8) var<storage, read_write> velocities: array<vec4<f32>>;
+@group(0) @binding(9) var<storage, read> faults: array<u32>;
 
 fn turned(q: vec4<f32>, v: vec3<f32>) -> vec3<f32> {
     return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v);
@@ -139,28 +141,28 @@ fn signed_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
 fn swept_distance(solid: SolidRow, a: vec3<f32>, b: vec3<f32>) -> vec4<f32> {
     let end = signed_distance(solid, b);
     let travel = length(b - a);
-    var gap = signed_distance(solid, a).w;
-    // Out of reach, or inside already.
-    if (gap >= travel || gap < 0.0) {
+    var here = signed_distance(solid, a);
+    // Out of reach.
+    if (here.w >= travel) {
         return end;
     }
+    var at = a;
     var part = 0.0;
     for (var step = 0u; step < TRACE; step++) {
-        part += max(gap, 0.01 * solid.thickness + 1e-3 * travel) / travel;
-        if (part >= 1.0) {
-            return end;
-        }
-        let at = a + part * (b - a);
-        let here = signed_distance(solid, at);
-        gap = here.w;
-        if (gap <= 1e-3 * travel) {
+        if (here.w <= 1e-3 * travel) {
             // The tangent plane there.
-            let beyond = gap + dot(here.xyz, b - at);
+            let beyond = here.w + dot(here.xyz, b - at);
             if (beyond < end.w) {
                 return vec4<f32>(here.xyz, beyond);
             }
             return end;
         }
+        part += here.w / travel;
+        if (part >= 1.0) {
+            return end;
+        }
+        at = a + part * (b - a);
+        here = signed_distance(solid, at);
     }
     return end;
 }
@@ -246,8 +248,8 @@ fn collide(invocation: Invocation) {
     var taken = per_force * (reactions[v].xyz - contact.base);
     if (gap >= 0.0 && dot(taken, n) > 0.0) {
         // It pulls: the vertex is released, and the next projection moves it.
-        reactions[v] = vec4<f32>(contact.base, 0.0);
         contacts[v].solid = 0u;
+        contacts[v].base = reactions[v].xyz;
         found_constraints[v] = holds[v];
         return;
     }
@@ -255,9 +257,13 @@ fn collide(invocation: Invocation) {
     // Motion of the surface there in this substep.
     let point = vertex.position + u - gap * n;
     let motion = point - to_world(pose_at(solid, before), to_local(pose_at(solid, now), point));
-    if (first) {
-        contact.bounce = bounce_speed(solid, n, -dot(u - motion, n), gap);
+    if (contact.solid == 0u) {
+        contact.leaving = dot(motion, n) / clock.span;
+        if (first) {
+            contact.leaving += bounce_speed(solid, n, -dot(u - motion, n), gap);
+        }
     }
+    let before_contact = u;
     let push = max(-gap, 0.0) * n;
     u += push;
     taken -= push;
@@ -280,20 +286,23 @@ fn collide(invocation: Invocation) {
         taken += friction - held;
     }
     displacements[v] = vec4<f32>(u, 0.0);
-    reactions[v] = vec4<f32>(contact.base + taken / per_force, 0.0);
-    contacts[v] = Contact(n, nearest + 1u, contact.base, contact.bounce);
+    // The reaction is what was really taken from the motion.
+    let reaction = reactions[v].xyz - (u - before_contact) / per_force;
+    reactions[v] = vec4<f32>(reaction, 0.0);
+    contacts[v] = Contact(n, nearest + 1u, reaction - taken / per_force, contact.leaving);
     found_constraints[v] = combined(holds[v], n);
 }
 
-// After the commit: what hit a solid leaves it again.
+// After the commit: what hit a solid goes on into it no longer, or leaves it again.
 @compute @workgroup_size(GROUP)
 fn rebound(invocation: Invocation) {
     let v = element(invocation);
-    if (!running() || v >= range.end) {
+    if (!running() || v >= range.end || faults[0] != 0u) {
         return;
     }
     let contact = contacts[v];
-    if (contact.solid != 0u && contact.bounce > 0.0) {
-        velocities[v] += vec4<f32>(contact.bounce * contact.normal, 0.0);
+    let lack = contact.leaving - dot(velocities[v].xyz, contact.normal);
+    if (contact.solid != 0u && lack > 0.0) {
+        velocities[v] += vec4<f32>(lack * contact.normal, 0.0);
     }
 }

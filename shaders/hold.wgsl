@@ -26,7 +26,11 @@ fn hold_vertex(invocation: Invocation) {
     if (anchors[v].w == 0.0) {
         anchors[v] = vec4<f32>(vertex.position, 1.0);
     }
-    var way = anchors[v].xyz - vertex.position;
+    // What slides on a plane or a line gets far away from where it was; only what is fixed goes back there.
+    var way = vec3<f32>();
+    if (dot(hold.xyz, hold.xyz) == 0.0) {
+        way = anchors[v].xyz - vertex.position;
+    }
     if (frame.commanded != 0u && commands[v].w == 1.0) {
         way = (commands[v].xyz - vertex.position) / f32(clock.substeps - clock.substep + 1u);
         if (clock.substep == clock.substeps) {

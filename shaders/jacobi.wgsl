@@ -46,18 +46,20 @@ fn gather_corrections(invocation: Invocation) {
     }
     let inverse_mass = vertices[v].inverse_mass;
     var pull = vec3<f32>();
+    var taken = vec3<f32>();
     for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
         let entry = edge_incidence[k];
         let edge = edges[entry / 2u];
         let at_head = (entry & 1u) == 1u;
-        // A pin bears what its neighbor took of the proposal.
-        let taker = select(v, select(edge.head, edge.tail, at_head), inverse_mass == 0.0);
-        pull += (blend(taker) * select(1.0, -1.0, at_head)) * corrections[entry / 2u].xyz;
+        let proposal = select(1.0, -1.0, at_head) * corrections[entry / 2u].xyz;
+        pull += blend(v) * proposal;
+        taken += blend(select(edge.head, edge.tail, at_head)) * proposal;
     }
     if (inverse_mass > 0.0) {
         displacements[v] += vec4<f32>(apply_inverse_mass(v, inverse_mass, pull), 0.0);
     }
+    // Pins and constraints bear what the neighbors took of the proposals.
     if (bears(inverse_mass)) {
-        reactions[v] += vec4<f32>(clock.force * borne(v, inverse_mass, pull), 0.0);
+        reactions[v] += vec4<f32>(clock.force * borne(v, inverse_mass, taken), 0.0);
     }
 }

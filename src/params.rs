@@ -227,12 +227,12 @@ pub struct Contact {
     pub(crate) normal: Vec3,
     /// 1 + number of the solid, or 0.
     pub(crate) solid: u32,
-    /// Reaction of the vertex before the contact \[N\].
+    /// Reaction at which the contact withholds nothing \[N\].
     pub(crate) base: Vec3,
-    /// Speed to leave with \[m/s\].
-    pub(crate) bounce: f32,
+    /// Least speed along the normal after the step \[m/s\].
+    pub(crate) leaving: f32,
 }
-element!(Contact { 0: normal, 1: solid, 2: base, 3: bounce });
+element!(Contact { 0: normal, 1: solid, 2: base, 3: leaving });
 
 /// What one dispatch works on; the `range` uniform of the prelude.
 #[repr(C)]

@@ -132,21 +132,21 @@ fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
     for v in run.range() {
         let inverse_mass = vertices[v].inverse_mass;
-        let mut pull = Vec3::ZERO;
+        let (mut pull, mut taken) = (Vec3::ZERO, Vec3::ZERO);
         for k in edge_incidence[v]..edge_incidence[v + 1] {
             let entry = edge_incidence[k as usize];
             let e = (entry / 2) as usize;
             let at_head = entry & 1 == 1;
-            // A pin bears what its neighbor took of the proposal.
             let other = if at_head { edges[e].tail } else { edges[e].head } as usize;
-            let taker = if inverse_mass == 0.0 { other } else { v };
-            pull += (blend(frame, edge_incidence, taker) * if at_head { -1.0 } else { 1.0 }) * xyz(corrections[e]);
+            let proposal = if at_head { -1.0 } else { 1.0 } * xyz(corrections[e]);
+            pull += blend(frame, edge_incidence, v) * proposal;
+            taken += blend(frame, edge_incidence, other) * proposal;
         }
         if inverse_mass > 0.0 {
             displacements[v] = padded(xyz(displacements[v]) + freedom.apply_inverse_mass(v, inverse_mass, pull));
         }
         if freedom.bears(inverse_mass) {
-            reactions[v] = padded(xyz(reactions[v]) + clock.force * freedom.borne(v, inverse_mass, pull));
+            reactions[v] = padded(xyz(reactions[v]) + clock.force * freedom.borne(v, inverse_mass, taken));
         }
     }
     Ok(())

@@ -29,7 +29,7 @@
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
-//! | n; solid; reaction before; speed to leave with | `contacts` | 1; ; N; m/s |
+//! | n; solid; reaction where D is 0; least speed along n afterwards | `contacts` | 1; ; N; m/s |
 //! | D | `taken` | m |
 //! | T | `wanted` | m |
 //! | μ, μ_k | `friction`, `sliding` | 1 |
@@ -50,7 +50,7 @@ const WGSL: &str = include_str!("../../shaders/contact.wgsl");
 /// Puts vertices outside of the solids and decides what they may do.
 pub static COLLIDE: Kernel =
     Kernel::new("collide", WGSL, collide_body).aliases(&[("found_constraints", "constraints")]);
-/// Gives vertices the speed with which they leave a solid that they hit.
+/// Takes away the speed with which vertices would go on into a solid, and gives them that with which they leave it.
 pub static REBOUND: Kernel = Kernel::new("rebound", WGSL, rebound_body);
 
 /// Records a collision pass.
@@ -173,23 +173,22 @@ pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) 
 fn swept_distance(solid: &SolidRow, distances: &[f32], a: Vec3, b: Vec3) -> (Vec3, f32) {
     let end = signed_distance(solid, distances, b);
     let travel = (b - a).length();
-    let (_, mut gap) = signed_distance(solid, distances, a);
-    if gap >= travel || gap < 0.0 {
+    let (mut normal, mut gap) = signed_distance(solid, distances, a);
+    if gap >= travel {
         return end;
     }
-    let mut part = 0.0;
+    let (mut at, mut part) = (a, 0.0);
     for _ in 0..TRACE {
-        part += gap.max(0.01 * solid.thickness + 1e-3 * travel) / travel;
-        if part >= 1.0 {
-            return end;
-        }
-        let at = a + part * (b - a);
-        let (normal, here) = signed_distance(solid, distances, at);
-        gap = here;
         if gap <= 1e-3 * travel {
             let beyond = gap + normal.dot(b - at);
             return if beyond < end.1 { (normal, beyond) } else { end };
         }
+        part += gap / travel;
+        if part >= 1.0 {
+            return end;
+        }
+        at = a + part * (b - a);
+        (normal, gap) = signed_distance(solid, distances, at);
     }
     end
 }
@@ -265,8 +264,8 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         let per_force = vertex.inverse_mass / clock.force;
         let mut taken = per_force * (xyz(reactions[v]) - contact.base);
         if gap >= 0.0 && taken.dot(n) > 0.0 {
-            reactions[v] = padded(contact.base);
             contacts[v].solid = 0;
+            contacts[v].base = xyz(reactions[v]);
             constraints[v] = holds[v];
             continue;
         }
@@ -274,9 +273,13 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         let (earlier, pose) = placed[nearest];
         let point = vertex.position + u - gap * n;
         let motion = point - earlier.to_world(pose.to_local(point));
-        if first {
-            contact.bounce = bounce_speed(frame, clock, solid, n, -(u - motion).dot(n), gap);
+        if contact.solid == 0 {
+            contact.leaving = motion.dot(n) / clock.span;
+            if first {
+                contact.leaving += bounce_speed(frame, clock, solid, n, -(u - motion).dot(n), gap);
+            }
         }
+        let before_contact = u;
         let push = (-gap).max(0.0) * n;
         u += push;
         taken -= push;
@@ -298,20 +301,27 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
             taken += friction - held;
         }
         displacements[v] = padded(u);
-        reactions[v] = padded(contact.base + taken / per_force);
-        contacts[v] = Contact { normal: n, solid: nearest as u32 + 1, ..contact };
+        let reaction = xyz(reactions[v]) - (u - before_contact) / per_force;
+        reactions[v] = padded(reaction);
+        let base = reaction - taken / per_force;
+        contacts[v] = Contact { normal: n, solid: nearest as u32 + 1, base, ..contact };
         constraints[v] = constraint;
     }
     Ok(())
 }
 
 fn rebound_body(run: &mut Run<'_>) -> Result<()> {
+    let faults = run.read::<u32>("faults")?;
     let contacts = run.read::<Contact>("contacts")?;
     let mut velocities = run.write::<[f32; 4]>("velocities")?;
+    if faults[0] != 0 {
+        return Ok(());
+    }
     for v in run.range() {
         let contact = contacts[v];
-        if contact.solid != 0 && contact.bounce > 0.0 {
-            velocities[v] = padded(xyz(velocities[v]) + contact.bounce * contact.normal);
+        let lack = contact.leaving - xyz(velocities[v]).dot(contact.normal);
+        if contact.solid != 0 && lack > 0.0 {
+            velocities[v] = padded(xyz(velocities[v]) + lack * contact.normal);
         }
     }
     Ok(())

@@ -5,8 +5,11 @@
 //! (n, 1) leaves what is across n, (n, 0) what is along n. Every solver and the elastic solve apply the same S, so a hold is
 //! exact at every iteration, whatever they reach otherwise.
 //!
-//! In the directions that are held a vertex stays at its anchor, or follows a target (z of eq. 14). What the hold takes
+//! In the directions that are held a vertex stays where it is, or follows a target (z of eq. 14); what is fixed stays at its
+//! anchor. What the hold takes
 //! from the prediction, from springs and from edges is summed up in `reactions`: the constraint force.
+
+use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
@@ -50,7 +53,8 @@ fn hold_vertex_body(run: &mut Run<'_>) -> Result<()> {
             let [x, y, z] = vertex.position.to_array();
             anchors[v] = [x, y, z, 1.0];
         }
-        let mut way = xyz(anchors[v]) - vertex.position;
+        let fixed = xyz(hold) == Vec3::ZERO;
+        let mut way = if fixed { xyz(anchors[v]) - vertex.position } else { Vec3::ZERO };
         if frame.commanded != 0 && commands[v][3] == 1.0 {
             way = (xyz(commands[v]) - vertex.position) / (clock.substeps - clock.substep + 1) as f32;
             if clock.substep == clock.substeps {

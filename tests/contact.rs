@@ -1,0 +1,663 @@
+//! Holds, solids, friction, bending and damping against closed forms. Labels such as B10 name rows of the design tables.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use taut::solid::{Body, Grid, icosphere};
+use taut::{
+    Attachment, Cloth, EdgeKind, EdgeOverride, Elasticity, Error, Face, FrameInput, GaussSeidel, Hold, Mass, Mesh,
+    MeshDescriptor, Method, PinTarget, Pose, Scene, Selection, Settings, Solid, SolidShape, Substeps, scene,
+};
+
+const G: f64 = 9.81;
+
+/// Single vertices without edges, 0.25 kg each.
+fn particles(points: &[[f32; 3]], solids: Vec<Solid>, settings: Settings) -> Cloth {
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: points.to_vec(),
+        mass: Mass::PerVertex(vec![0.25; points.len()]),
+        ..Default::default()
+    });
+    let mut scene = Scene::new("particles", mesh.expect("particles are valid"), points.to_vec());
+    scene.solids = solids;
+    cpu(scene, settings)
+}
+
+fn run(cloth: &mut Cloth, frames: u32) {
+    for _ in 0..frames {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+    }
+}
+
+fn positions(cloth: &Cloth) -> Vec<[f32; 3]> {
+    cloth.snapshot().expect("no device").positions
+}
+
+fn fastest(cloth: &Cloth) -> f64 {
+    let speed = |v: &[f32; 3]| v.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+    cloth.velocities().expect("no device").iter().map(speed).fold(0.0, f64::max)
+}
+
+fn sixteen() -> Settings {
+    Settings { substeps: Substeps::Fixed(16), ..Default::default() }
+}
+
+fn floor() -> Solid {
+    Solid::new(SolidShape::Plane)
+}
+
+/// A plane that rises along x at an angle.
+fn slope(degrees: f64, friction: f32) -> Solid {
+    let (sin, cos) = (degrees.to_radians() / 2.0).sin_cos();
+    let pose = Pose { rotation: [0.0, 0.0, sin as f32, cos as f32], ..Pose::default() };
+    Solid { pose, friction, sliding_friction: friction, ..floor() }
+}
+
+/// B9: at rest on a floor, 0.25 kg press with 2.4525 N.
+#[test]
+fn a_floor_bears_the_weight() {
+    let mut cloth = particles(&[[0.0, 0.0, 0.0]], vec![floor()], Settings::default());
+    run(&mut cloth, 10);
+    let [x, y, z] = cloth.constraint_forces().expect("no device")[0];
+    assert!((f64::from(y) + 0.25 * G).abs() < 1e-4 && x == 0.0 && z == 0.0, "{x} {y} {z}");
+    assert_eq!(positions(&cloth)[0], [0.0; 3]);
+}
+
+/// B10: pulled up with 0, 1, 2.4525 and 3 N, the contact bears the rest, and releases in the last case only.
+#[test]
+fn a_contact_pushes_and_never_pulls() {
+    for (pull, pressed) in [(0.0, 2.4525), (1.0, 1.4525), (2.4525, 0.0), (3.0, 0.0)] {
+        let gravity = [0.0, (pull / 0.25 - G) as f32, 0.0];
+        let mut cloth = particles(&[[0.0; 3]], vec![floor()], Settings { gravity, ..Default::default() });
+        run(&mut cloth, 30);
+        let force = -f64::from(cloth.constraint_forces().expect("no device")[0][1]);
+        assert!((force - pressed).abs() < 1e-4, "{pull} N: {force} N");
+        let height = positions(&cloth)[0][1];
+        if pull == 3.0 {
+            // 2.19 m/s² for half a second.
+            assert!((0.25..0.29).contains(&height), "{height}");
+        } else {
+            assert!(height.abs() < 1e-6, "{pull} N: {height} m");
+        }
+    }
+}
+
+/// B11: sticks where tan θ ≤ μ, else slides with g (sin θ − μ cos θ).
+#[test]
+fn friction_holds_up_to_its_angle_and_brakes_beyond() {
+    for (degrees, friction) in [(20.0, 0.5), (26.0, 0.5), (30.9, 0.6), (44.9, 1.0)] {
+        let mut cloth = particles(&[[0.0; 3]], vec![slope(degrees, friction)], Settings::default());
+        run(&mut cloth, 600);
+        let way = positions(&cloth)[0].map(f64::from);
+        let crept = way.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!(crept < 1e-6, "{degrees}°, {friction}: crept {crept} m in ten seconds");
+    }
+    for (degrees, friction) in [(27.0, 0.5), (31.1, 0.6), (45.0, 0.5), (60.0, 0.0f32), (30.0, 0.0)] {
+        let mut cloth = particles(&[[0.0; 3]], vec![slope(degrees, friction)], sixteen());
+        run(&mut cloth, 60);
+        let angle = degrees.to_radians();
+        let expected = G * (angle.sin() - f64::from(friction) * angle.cos());
+        let [x, y, _] = positions(&cloth)[0].map(f64::from);
+        // Down the slope is −x; the symplectic step is ahead by half a substep.
+        let acceleration = 2.0 * x.hypot(y) / (1.0 + 1.0 / 960.0);
+        assert!((acceleration / expected - 1.0).abs() < 0.01, "{degrees}°: {acceleration} {expected}");
+        assert!(x < 0.0 && (y / x - angle.tan()).abs() < 1e-3, "{degrees}°: off the slope at {x} {y}");
+    }
+}
+
+/// D9: dropped from 1 m with a restitution of 0.5 it rises to 0.25 m, and comes to rest without trembling.
+#[test]
+fn a_drop_rebounds_to_a_quarter_and_rests() {
+    for substeps in [4, 16] {
+        let solid = Solid { restitution: 0.5, ..floor() };
+        let settings = Settings { substeps: Substeps::Fixed(substeps), ..Default::default() };
+        let mut cloth = particles(&[[0.0, 1.0, 0.0]], vec![solid], settings);
+        let (mut peak, mut landed) = (0.0f32, false);
+        for _ in 0..80 {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+            let height = positions(&cloth)[0][1];
+            assert!(height >= 0.0);
+            let rising = cloth.velocities().expect("no device")[0][1] > 0.0;
+            landed |= rising;
+            peak = if landed { peak.max(height) } else { peak };
+        }
+        assert!((peak / 0.25 - 1.0).abs() < 0.02, "{substeps} substeps: {peak} m");
+        run(&mut cloth, 600);
+        assert!(fastest(&cloth) < 1e-3 && positions(&cloth)[0][1].abs() < 1e-6);
+    }
+}
+
+/// B2: a vertex held on a plane of 30° without friction slides with g sin 30°, and never leaves the plane.
+#[test]
+fn a_plane_hold_leaves_two_ways_to_move() {
+    let angle = 30.0_f64.to_radians();
+    let normal = [-angle.sin() as f32, angle.cos() as f32, 0.0];
+    let mut cloth = particles(&[[0.3, 0.2, 0.1]], Vec::new(), sixteen());
+    cloth.hold(&[0], Hold::Plane { normal }).expect("a free vertex");
+    for _ in 0..60 {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        let [x, y, _] = positions(&cloth)[0].map(f64::from);
+        let off = -angle.sin() * (x - 0.3) + angle.cos() * (y - 0.2);
+        assert!(off.abs() < 1e-6, "{off} m off the plane");
+    }
+    let [x, y, z] = positions(&cloth)[0].map(f64::from);
+    let acceleration = 2.0 * (x - 0.3).hypot(y - 0.2) / (1.0 + 1.0 / 960.0);
+    assert!((acceleration / 4.905 - 1.0).abs() < 2e-3 && (z - 0.1).abs() < 1e-7, "{acceleration}");
+    // The plane bears m g cos 30°.
+    let force = cloth.constraint_forces().expect("no device")[0].map(f64::from);
+    let pressed = -(f64::from(normal[0]) * force[0] + f64::from(normal[1]) * force[1]);
+    assert!((pressed / (0.25 * G * angle.cos()) - 1.0).abs() < 1e-3, "{force:?}");
+}
+
+/// B3, B4: a line leaves one way to move, `Fixed` none; targets are met exactly, and a release lets go.
+#[test]
+fn lines_and_points_are_held_and_driven() {
+    let mut cloth = particles(&[[0.0; 3], [1.0, 0.0, 0.0]], Vec::new(), Settings::default());
+    cloth.hold(&[0], Hold::Line { direction: [1.0, -1.0, 0.0] }).expect("a free vertex");
+    cloth.hold(&[1], Hold::Fixed).expect("a free vertex");
+    for number in 1..=60 {
+        let sine = (0.1 * f64::from(number)).sin() as f32;
+        let target = PinTarget { vertex: 1, position: [1.0 + 0.2 * sine, 0.1 * sine, 0.0] };
+        cloth.step(&FrameInput { dt: FRAME, pin_targets: &[target] }).expect("the step runs");
+        let at = positions(&cloth);
+        assert!(at[1].iter().zip(target.position).all(|(x, t)| (x - t).abs() < 1e-6), "{:?}", at[1]);
+        assert!((at[0][0] + at[0][1]).abs() < 1e-6 && at[0][2] == 0.0, "{:?}", at[0]);
+    }
+    // g/√2 along the line: 2.4525 m in a second.
+    assert!((positions(&cloth)[0][0] / 2.4525 - 1.0).abs() < 0.01);
+    cloth.hold(&[1], Hold::Free).expect("a free vertex");
+    let before = positions(&cloth)[1][1];
+    run(&mut cloth, 60);
+    assert!(positions(&cloth)[1][1] < before - 3.0, "it falls again");
+    cloth.hold(&[1], Hold::Fixed).expect("a free vertex");
+    run(&mut cloth, 1);
+    let here = positions(&cloth)[1];
+    run(&mut cloth, 30);
+    assert_eq!(positions(&cloth)[1], here, "attached again where it was");
+}
+
+/// The weight of a hanging cloth appears at what holds it, whatever the solver and the springs; and nothing held moves.
+#[test]
+fn holds_bear_the_weight_of_a_curtain() {
+    for (name, method) in methods() {
+        for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+            let curtain = scene::curtain(12).expect("a known scene");
+            let row = curtain.mesh.pins().to_vec();
+            // The same curtain, held at run time instead of pinned, and hanging already.
+            let mesh = Mesh::new(MeshDescriptor {
+                positions: curtain.mesh.positions().to_vec(),
+                faces: curtain.mesh.faces().to_vec(),
+                ..Default::default()
+            });
+            let start = curtain.start.iter().map(|[x, _, z]| [*x, -z, 0.0]).collect();
+            let scene = Scene::new("held", mesh.expect("the sheet is valid"), start);
+            let weight = G * scene.mesh.masses().iter().map(|m| f64::from(*m)).sum::<f64>();
+            let settings =
+                Settings { method: method.clone(), elasticity, drag: 5.0, strain_limit: 1e-3, ..Default::default() };
+            let mut cloth = cpu(scene, settings);
+            cloth.hold(&row, Hold::Fixed).expect("free vertices");
+            run(&mut cloth, 60);
+            let (mut borne, mut forces) = (0.0, Vec::new());
+            for _ in 0..30 {
+                run(&mut cloth, 1);
+                forces = cloth.constraint_forces().expect("no device");
+                borne += row.iter().map(|v| -f64::from(forces[*v as usize][1])).sum::<f64>() / 30.0;
+            }
+            // The blends of Jacobi do not keep momentum.
+            let allowed = if name == "jacobi" { 0.02 } else { 0.01 };
+            assert!((borne / weight - 1.0).abs() < allowed, "{name} {elasticity:?}: {borne} N of {weight} N");
+            let at = positions(&cloth);
+            assert!(row.iter().all(|v| at[*v as usize][1] == 0.0), "{name} {elasticity:?}: a held vertex moved");
+            let moving = forces.iter().enumerate().filter(|(v, _)| !row.contains(&(*v as u32)));
+            assert!(moving.map(|(_, force)| force).all(|force| *force == [0.0; 3]));
+        }
+    }
+}
+
+/// Holds are exact with every solver: vertices on planes stay there while the projection pulls at them.
+#[test]
+fn every_solver_keeps_planes() {
+    let normal = [1.0f32, 0.0, 0.0];
+    for (name, method) in methods() {
+        let mut cloth = cpu(scene::hang(10).expect("a known scene"), Settings { method, ..Default::default() });
+        let held = [44u32, 55, 66];
+        let plane = |at: &[[f32; 3]], v: u32| f64::from(at[v as usize][0]);
+        let start = positions(&cloth);
+        cloth.hold(&held, Hold::Plane { normal }).expect("free vertices");
+        run(&mut cloth, 40);
+        let at = positions(&cloth);
+        for v in held {
+            assert!((plane(&at, v) - plane(&start, v)).abs() < 1e-6, "{name}: vertex {v} left its plane");
+        }
+        assert!(at[44][1] < -0.2, "{name}: it still falls");
+        assert_eq!(cloth.snapshot().expect("no device").report.converged, Some(true), "{name}");
+    }
+}
+
+/// G13, G17 and the promise of `drape`: nothing inside by more than 1e-4 of the radius, every frame within the limit,
+/// for ten seconds, and at rest in the end.
+#[test]
+fn a_draped_sheet_stays_outside_for_ten_seconds() {
+    let drape = scene::drape(24).expect("a known scene");
+    let settings = drape.settings.clone();
+    let mut cloth = cpu(drape, settings);
+    for number in 0..600 {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        let snapshot = cloth.snapshot().expect("no device");
+        assert_eq!(snapshot.report.converged, Some(true), "frame {number}: {:?}", snapshot.report);
+        let ball = &cloth.solids()[0];
+        let deepest = snapshot.positions.iter().map(|p| ball.distance(*p)).fold(f32::MAX, f32::min);
+        assert!(deepest > -1e-4 * 0.3 && deepest > ball.thickness - 1e-5, "frame {number}: {deepest} m");
+    }
+    let at = positions(&cloth);
+    let top = at.iter().fold(f32::MIN, |most, p| most.max(p[1]));
+    let hem = at.iter().fold(f32::MAX, |least, p| least.min(p[1]));
+    assert!((-0.02..0.0).contains(&top) && (-0.75..-0.45).contains(&hem), "top {top} hem {hem}");
+    // The ball carries all of it.
+    let borne: f64 = cloth.constraint_forces().expect("no device").iter().map(|f| -f64::from(f[1])).sum();
+    assert!((borne / (0.2 * G) - 1.0).abs() < 0.05, "{borne} N");
+}
+
+/// A cloth at rest on an incline of 20° with μ = 0.5 does not creep.
+#[test]
+fn a_sheet_does_not_creep_down_an_incline() {
+    let incline = scene::incline(16).expect("a known scene");
+    let settings = incline.settings.clone();
+    let start = incline.start.clone();
+    let mut cloth = cpu(incline, settings);
+    run(&mut cloth, 600);
+    let way = positions(&cloth).iter().zip(&start).fold(0.0f32, |most, (a, b)| most.max((a[0] - b[0]).abs()));
+    assert!(way < 2e-4, "crept {way} m in ten seconds");
+    let at = positions(&cloth);
+    assert!(at.iter().all(|p| cloth.solids()[0].distance(*p) > -1e-6));
+}
+
+/// A table cloth that hangs over more on one side is held by friction, and slides off without.
+#[test]
+fn friction_holds_an_overhang() {
+    let run_for = |friction: f32| {
+        let mut table = scene::tablecloth(16).expect("a known scene");
+        for position in &mut table.start {
+            position[0] += 0.08;
+            position[1] = -0.0255;
+        }
+        // Long enough that nothing hangs over at the other two sides, where folds would hold it.
+        table.solids[0].shape = SolidShape::Box { half: [0.3, 0.02, 1.0] };
+        (table.solids[0].friction, table.solids[0].sliding_friction) = (friction, friction);
+        let settings = table.settings.clone();
+        let mut cloth = cpu(table, settings);
+        run(&mut cloth, 240);
+        positions(&cloth)[7 * 16 + 7]
+    };
+    let (held, slid) = (run_for(0.8), run_for(0.0));
+    assert!((held[0] - (7.0 / 15.0 + 0.08)).abs() < 0.02, "held: {held:?}");
+    assert!(slid[1] < -1.0, "slid: {slid:?}");
+}
+
+/// Nothing jumps through a solid, however thin and fast.
+#[test]
+fn fast_cloth_does_not_tunnel() {
+    for (shape, speed) in [
+        (SolidShape::Box { half: [1.0, 0.005, 1.0] }, -100.0),
+        (SolidShape::Sphere { radius: 0.2 }, -60.0),
+        (SolidShape::Plane, -300.0),
+    ] {
+        let mut sheet = scene::sheet(8).expect("a known scene");
+        let ball = matches!(shape, SolidShape::Sphere { .. });
+        // Above the ball only where it is widest.
+        let width = if ball { 0.1 } else { 1.0 };
+        let place = |[x, _, z]: &[f32; 3]| [width * (x - 0.5), 0.4, width * (z - 0.5)];
+        let start: Vec<[f32; 3]> = sheet.start.iter().map(place).collect();
+        let mesh = Mesh::new(MeshDescriptor {
+            positions: start.clone(),
+            faces: sheet.mesh.faces().to_vec(),
+            ..Default::default()
+        });
+        sheet = Scene::new("bullet", mesh.expect("the sheet is valid"), start.clone());
+        sheet.solids.push(Solid::new(shape.clone()));
+        let mut cloth = cpu(sheet, Settings { substeps: Substeps::Fixed(4), ..Default::default() });
+        cloth.set_state(&start, &vec![[0.0, speed, 0.0]; start.len()]).expect("a valid state");
+        for _ in 0..3 {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+            for point in positions(&cloth) {
+                let gap = cloth.solids()[0].distance(point);
+                assert!(gap > -1e-5 && (ball || point[1] > -1e-5), "{shape:?}: {point:?} is {gap} m away");
+            }
+        }
+    }
+}
+
+/// Solids that move carry what lies on them: a belt by friction, a lift by contact, a turntable both ways.
+#[test]
+fn solids_carry_cloth() {
+    let belt = Solid { velocity: [0.5, 0.0, 0.0], friction: 0.6, sliding_friction: 0.6, ..floor() };
+    let mut cloth = particles(&[[0.0; 3]], vec![belt], Settings::default());
+    run(&mut cloth, 60);
+    let velocity = cloth.velocities().expect("no device")[0];
+    assert!((velocity[0] - 0.5).abs() < 1e-3 && velocity[1].abs() < 1e-3, "{velocity:?}");
+    assert!((cloth.solids()[0].pose.translation[0] - 0.5).abs() < 1e-5, "the solid moved, too");
+
+    let lift = Solid { velocity: [0.0, 0.3, 0.0], ..Solid::new(SolidShape::Box { half: [1.0, 0.1, 1.0] }) };
+    let mut cloth = particles(&[[0.2, 0.1, 0.0]], vec![lift], Settings::default());
+    run(&mut cloth, 60);
+    assert!((positions(&cloth)[0][1] - 0.4).abs() < 1e-4, "{:?}", positions(&cloth));
+
+    let turning = Solid { angular_velocity: [0.0, 1.0, 0.0], friction: 2.0, sliding_friction: 2.0, ..floor() };
+    let mut cloth = particles(&[[0.2, 0.0, 0.0]], vec![turning], Settings::default());
+    run(&mut cloth, 60);
+    let [x, _, z] = positions(&cloth)[0].map(f64::from);
+    // One radian about y takes +x towards −z.
+    assert!((x - 0.2 * 1.0_f64.cos()).abs() < 2e-3 && (z + 0.2 * 1.0_f64.sin()).abs() < 2e-3, "{x} {z}");
+}
+
+/// A closed mesh behaves as the sphere that it stands for.
+#[test]
+fn a_closed_mesh_is_a_solid() {
+    let grid = Grid::bake(&icosphere(0.3, 4), 48, 1 << 24).expect("a small grid");
+    assert_eq!(grid.bytes(), 4 * grid.counts().iter().map(|n| u64::from(*n)).product::<u64>());
+    let mut drape = scene::drape(16).expect("a known scene");
+    let thickness = drape.solids[0].thickness;
+    drape.solids[0].shape = SolidShape::Grid(Arc::new(grid));
+    let settings = drape.settings.clone();
+    let mut cloth = cpu(drape, settings);
+    for _ in 0..120 {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        let snapshot = cloth.snapshot().expect("no device");
+        assert_eq!(snapshot.report.converged, Some(true));
+        for [x, y, z] in snapshot.positions {
+            let radius = (x - 0.5).hypot(y + 0.32).hypot(z - 0.5);
+            assert!(radius > 0.3 + thickness - 5e-4, "{radius}");
+        }
+    }
+    assert!(positions(&cloth).iter().all(|p| p[1] > -0.8), "it hangs on the ball");
+}
+
+/// D8: a rope of 1 m, gathered to 0.3 m, falls freely until it is taut at 0.441 s.
+#[test]
+fn a_rope_is_taut_at_its_time() {
+    // Two vertices: a mass on a rope. At (0.3, 0) it reaches |x| = 1 after a fall of √(1 − 0.09) m.
+    let tether = scene::rope_tether(2).expect("a known scene");
+    let settings = Settings { substeps: Substeps::Fixed(16), ..tether.settings.clone() };
+    let mut cloth = cpu(tether, settings);
+    let mut taut_at = None;
+    for number in 1..=40 {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        let [x, y, _] = positions(&cloth)[1].map(f64::from);
+        let time = f64::from(number) / 60.0;
+        let fall = 0.5 * G * time * time;
+        assert!(x.hypot(y) <= 1.01 + 1e-6);
+        if (y + fall).abs() > 0.01 && taut_at.is_none() {
+            taut_at = Some(time);
+        }
+    }
+    let taut_at = taut_at.expect("it becomes taut");
+    assert!((0.441..0.441 + 2.5 / 60.0).contains(&taut_at), "{taut_at}");
+}
+
+/// G12: stiff shear, 100 times what explicit springs stand, keeps its energy bounded for ten seconds.
+#[test]
+fn stiff_shear_gains_no_energy_in_ten_seconds() {
+    let hang = scene::hang(12).expect("a known scene");
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: hang.mesh.positions().to_vec(),
+        faces: hang.mesh.faces().to_vec(),
+        pins: hang.mesh.pins().to_vec(),
+        shear: 20_000.0,
+        ..Default::default()
+    });
+    let scene = Scene { mesh: mesh.expect("the sheet is valid"), ..hang };
+    let explicit = Settings { elasticity: Elasticity::Explicit, substeps: Substeps::Fixed(4), ..Default::default() };
+    let refused = Cloth::on_cpu(scene.clone(), explicit).expect("recorded for another step").step(&frame(FRAME));
+    assert!(matches!(refused, Err(Error::StepTooLarge { .. })), "{refused:?}");
+    let mut cloth = cpu(scene, Settings { substeps: Substeps::Fixed(4), ..Default::default() });
+    for number in 0..600 {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        let highest = positions(&cloth).iter().fold(f32::MIN, |most, p| most.max(p[1]));
+        assert!(highest < 0.02, "frame {number}: {highest} m above the pins");
+    }
+    assert!(fastest(&cloth) < 1.0);
+}
+
+/// Damping of internal motion leaves free fall alone and calms a cloth.
+#[test]
+fn damping_is_for_internal_motion() {
+    let fall = |damping: f32| {
+        let mesh = Mesh::new(MeshDescriptor {
+            positions: scene::sheet(8).expect("a known scene").start,
+            faces: scene::sheet(8).expect("a known scene").mesh.faces().to_vec(),
+            bending: 1e-3,
+            ..Default::default()
+        });
+        let start = scene::sheet(8).expect("a known scene").start;
+        let scene = Scene::new("sheet", mesh.expect("the sheet is valid"), start);
+        let settings = Settings { damping, elasticity: Elasticity::Implicit, ..Default::default() };
+        let mut cloth = cpu(scene, settings);
+        run(&mut cloth, 30);
+        positions(&cloth)
+    };
+    let (free, damped) = (fall(0.0), fall(0.1));
+    for (a, b) in free.iter().zip(&damped) {
+        assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 2e-5), "{a:?} {b:?}");
+    }
+    let swing = |damping: f32| {
+        let settings = Settings { damping, elasticity: Elasticity::Implicit, ..Default::default() };
+        let mut cloth = cpu(scene::hang(10).expect("a known scene"), settings);
+        run(&mut cloth, 120);
+        fastest(&cloth)
+    };
+    assert!(swing(0.2) < 0.6 * swing(0.0), "{} {}", swing(0.2), swing(0.0));
+}
+
+/// A half tube whose rest shape is curved stays as it is; with a flat rest shape it opens.
+#[test]
+fn a_curved_rest_shape_is_kept() {
+    let sheet = scene::sheet(12).expect("a known scene");
+    let bent = |[x, _, z]: &[f32; 3]| {
+        let angle = std::f32::consts::PI * (x - 0.5);
+        [angle.sin() / std::f32::consts::PI, angle.cos() / std::f32::consts::PI, *z]
+    };
+    let start: Vec<[f32; 3]> = sheet.start.iter().map(bent).collect();
+    let after = |curved: bool| {
+        let mesh = Mesh::new(MeshDescriptor {
+            positions: start.clone(),
+            faces: sheet.mesh.faces().to_vec(),
+            bending: 1e-2,
+            curved,
+            ..Default::default()
+        });
+        let scene = Scene::new("tube", mesh.expect("the tube is valid"), start.clone());
+        let mut cloth = cpu(scene, Settings { gravity: [0.0; 3], damping: 0.01, ..Default::default() });
+        run(&mut cloth, 120);
+        let at = positions(&cloth);
+        let width = |row: usize| (at[12 * row + 11][0] - at[12 * row][0]).abs();
+        (0..12).map(width).fold(0.0f32, f32::max)
+    };
+    let width = 2.0 / std::f32::consts::PI;
+    assert!((after(true) - width).abs() < 2e-4, "kept: {} of {width}", after(true));
+    assert!(after(false) > width + 0.2, "opened: {}", after(false));
+}
+
+/// A strip that sticks out sags by w L⁴/8 k_b for small loads: the stiffness means what it says.
+#[test]
+fn a_cantilever_sags_as_a_beam() {
+    let (length, count) = (0.2f32, 21u32);
+    let position = |row: u32, x: u32| [length * x as f32 / (count - 1) as f32, 0.0, 0.05 * row as f32];
+    let positions_at: Vec<[f32; 3]> = (0..6).flat_map(|row| (0..count).map(move |x| position(row, x))).collect();
+    let quad = |row: u32, x: u32| {
+        Face::from([row * count + x, (row + 1) * count + x, (row + 1) * count + x + 1, row * count + x + 1])
+    };
+    let faces = (0..5).flat_map(|row| (0..count - 1).map(move |x| quad(row, x))).collect();
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: positions_at.clone(),
+        faces,
+        // Clamped: two columns are pinned.
+        pins: (0..6).flat_map(|row| [row * count, row * count + 1]).collect(),
+        bending: 4e-3,
+        ..Default::default()
+    });
+    let scene = Scene::new("strip", mesh.expect("the strip is valid"), positions_at);
+    let settings = Settings { gravity: [0.0, -1.0, 0.0], damping: 0.05, drag: 3.0, ..Default::default() };
+    let mut cloth = cpu(scene, settings);
+    run(&mut cloth, 400);
+    let free = f64::from(length) * 19.5 / 20.0;
+    let expected = 0.2 * 1.0 * free.powi(4) / (8.0 * 4e-3);
+    let sag = -f64::from(positions(&cloth)[3 * count as usize - 1][1]);
+    assert!((sag / expected - 1.0).abs() < 0.05, "{sag} m, a beam {expected} m");
+}
+
+/// G2: with its diagonals constrained a sheet locks, and hangs higher at the hem.
+#[test]
+fn constrained_diagonals_lock() {
+    let hem = |locked: bool| {
+        let mut drape = scene::drape(10).expect("a known scene");
+        if locked {
+            let diagonal = |face: &Face| match face {
+                Face::Quad([a, _, c, _]) => {
+                    Some(EdgeOverride { ends: [*a, *c], kind: EdgeKind::Inextensible, rest: None })
+                }
+                _ => None,
+            };
+            let mesh = Mesh::new(MeshDescriptor {
+                positions: drape.mesh.positions().to_vec(),
+                faces: drape.mesh.faces().to_vec(),
+                bending: 1e-5,
+                overrides: drape.mesh.faces().iter().filter_map(diagonal).collect(),
+                ..Default::default()
+            });
+            drape.mesh = mesh.expect("the sheet is valid");
+        }
+        // A locked sheet cannot hold the limit; a bounded effort shows as much.
+        let method = Method::GaussSeidel(GaussSeidel { sweeps: 60, ..Default::default() });
+        let settings = Settings { method, contact_rounds: 1, strain_limit: 0.02, ..drape.settings.clone() };
+        let mut cloth = cpu(drape, settings);
+        run(&mut cloth, 60);
+        let at = positions(&cloth);
+        [0usize, 9, 90, 99].iter().map(|corner| f64::from(at[*corner][1])).sum::<f64>() / 4.0
+    };
+    let (free, locked) = (hem(false), hem(true));
+    assert!(locked > free + 0.02, "free {free}, locked {locked}");
+}
+
+#[test]
+fn a_rigid_frame_carries_its_vertices() {
+    let mut cloth = cpu(scene::curtain(8).expect("a known scene"), Settings::default());
+    let pins = cloth.mesh().pins().to_vec();
+    let rod = Attachment::new(&pins, &positions(&cloth), Pose::default()).expect("known vertices");
+    for number in 1..=30 {
+        let angle = 0.01 * number as f32;
+        let pose = Pose {
+            rotation: [0.0, (angle / 2.0).sin(), 0.0, (angle / 2.0).cos()],
+            translation: [0.0, 0.002 * number as f32, 0.0],
+        };
+        cloth.step(&FrameInput { dt: FRAME, pin_targets: &rod.targets(pose) }).expect("the step runs");
+        let (at, expected) = (positions(&cloth), rod.targets(pose));
+        assert!(expected.iter().all(|target| at[target.vertex as usize] == target.position));
+    }
+    assert_eq!(cloth.snapshot().expect("no device").report.converged, Some(true));
+}
+
+#[test]
+fn selections_find_vertices() {
+    let sheet = scene::sheet(5).expect("a known scene");
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: sheet.start.clone(),
+        faces: sheet.mesh.faces().to_vec(),
+        groups: [("hem".to_owned(), vec![24, 20, 22, 20])].into(),
+        ..Default::default()
+    })
+    .expect("the sheet is valid");
+    let of = |selection: Selection| selection.of(&mesh, &sheet.start);
+    assert_eq!(of(Selection::Indices(vec![3, 1, 3])).expect("known"), [1, 3]);
+    assert_eq!(of(Selection::Group("hem".into())).expect("known"), [20, 22, 24]);
+    let plane = Selection::Plane { point: [0.9, 0.0, 0.0], normal: [2.0, 0.0, 0.0] };
+    assert_eq!(of(plane).expect("known"), [4, 9, 14, 19, 24]);
+    let message = of(Selection::Group("sleeve".into())).expect_err("unknown").to_string();
+    assert_eq!(message, "the mesh has no group \"sleeve\"; it has hem");
+    assert!(matches!(of(Selection::Indices(vec![25])), Err(Error::IndexOutOfRange { value: 25, .. })));
+    let nan = Selection::Box { min: [f32::NAN; 3], max: [1.0; 3] };
+    assert!(matches!(of(nan), Err(Error::NotFinite { field: "selection.min", .. })));
+}
+
+#[test]
+fn bad_worlds_are_refused() {
+    let with = |solid: Solid| {
+        let mut sheet = scene::sheet(4).expect("a known scene");
+        sheet.solids = vec![floor(), solid];
+        Cloth::on_cpu(sheet, Settings::default()).map(|_| ())
+    };
+    let sphere = |radius| Solid::new(SolidShape::Sphere { radius });
+    let pose = |rotation| Solid { pose: Pose { rotation, ..Pose::default() }, ..floor() };
+    for (solid, field) in [
+        (sphere(0.0), "solids.radius"),
+        (sphere(f32::NAN), "solids.radius"),
+        (Solid::new(SolidShape::Box { half: [1.0, -1.0, 1.0] }), "solids.half"),
+        (Solid::new(SolidShape::Capsule { radius: 1.0, half_length: -1.0 }), "solids.half_length"),
+        (Solid { friction: -0.1, ..floor() }, "solids.friction"),
+        (Solid { friction: f32::NAN, ..floor() }, "solids.friction"),
+        (Solid { sliding_friction: 0.6, ..floor() }, "solids.sliding_friction"),
+        (Solid { restitution: 1.5, ..floor() }, "solids.restitution"),
+        (Solid { thickness: -1.0, ..floor() }, "solids.thickness"),
+        (pose([0.0; 4]), "solids.pose.rotation"),
+    ] {
+        match with(solid) {
+            Err(Error::OutOfRange { field: found, index: Some(1), .. }) => assert_eq!(found, field),
+            other => panic!("{field}: {other:?}"),
+        }
+    }
+    let lost = Solid { velocity: [f32::INFINITY, 0.0, 0.0], ..floor() };
+    assert!(matches!(with(lost), Err(Error::NotFinite { field: "solids.velocity", index: 1 })));
+
+    let mut cloth = cpu(scene::curtain(4).expect("a known scene"), Settings::default());
+    let zero = cloth.hold(&[9], Hold::Plane { normal: [0.0; 3] });
+    assert!(matches!(zero, Err(Error::OutOfRange { field: "normal", .. })), "{zero:?}");
+    let nan = cloth.hold(&[9], Hold::Line { direction: [f32::NAN; 3] });
+    assert!(matches!(nan, Err(Error::NotFinite { field: "direction", .. })), "{nan:?}");
+    let pinned = cloth.hold(&[9, 0], Hold::Fixed);
+    assert!(matches!(pinned, Err(Error::Command { vertex: 0, index: 1, .. })), "{pinned:?}");
+    let unknown = cloth.hold(&[99], Hold::Fixed);
+    assert!(matches!(unknown, Err(Error::Command { vertex: 99, .. })), "{unknown:?}");
+    let target = PinTarget { vertex: 9, position: [0.0; 3] };
+    let free = cloth.step(&FrameInput { dt: FRAME, pin_targets: &[target] });
+    assert!(matches!(free, Err(Error::Command { problem: "neither pinned nor held", .. })), "{free:?}");
+    cloth.hold(&[9], Hold::Fixed).expect("a free vertex");
+    let target = PinTarget { vertex: 9, position: [f32::NAN; 3] };
+    let nan = cloth.step(&FrameInput { dt: FRAME, pin_targets: &[target] });
+    assert!(matches!(nan, Err(Error::NotFinite { field: "pin_targets", index: 0 })), "{nan:?}");
+    let missing = cloth.move_solid(3, Pose::default(), [0.0; 3], [0.0; 3]);
+    assert!(matches!(missing, Err(Error::NoSuchSolid { solid: 3, count: 0 })), "{missing:?}");
+    let open = Body::new(vec![[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], vec![[0, 1, 2]]);
+    assert!(matches!(open, Err(Error::OpenEdge { .. })), "{open:?}");
+
+    let settings = Settings { damping: 0.1, elasticity: Elasticity::Explicit, ..Default::default() };
+    let damped = Cloth::on_cpu(scene::curtain(4).expect("a known scene"), settings).map(|_| ());
+    assert!(matches!(damped, Err(Error::OutOfRange { field: "damping", .. })), "{damped:?}");
+    let stiff = MeshDescriptor { bending: -1.0, positions: vec![[0.0; 3]], ..Default::default() };
+    assert!(matches!(Mesh::new(stiff), Err(Error::OutOfRange { field: "bending", .. })));
+}
+
+/// Holds, solids and their motion on a GPU: the same as on the CPU, within rounding.
+#[test]
+fn a_gpu_holds_and_collides_alike() {
+    let Some(gpu) = gpu() else { return };
+    let build = || {
+        let mut drape = scene::drape(10).expect("a known scene");
+        drape.solids[0].velocity = [0.1, 0.2, 0.0];
+        drape
+    };
+    let settings = Settings { substeps: Substeps::Fixed(4), ..build().settings };
+    let mut on_cpu = cpu(build(), settings.clone());
+    let mut on_gpu = Cloth::on_gpu_blocking(&gpu, build(), settings).expect("the device works");
+    for cloth in [&mut on_cpu, &mut on_gpu] {
+        run(cloth, 5);
+        cloth.hold(&[0], Hold::Fixed).expect("a free vertex");
+        run(cloth, 10);
+    }
+    let (a, b) = (positions(&on_cpu), positions(&on_gpu));
+    let apart = a.iter().zip(&b).flat_map(|(a, b)| a.iter().zip(b)).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+    assert!(apart < 1e-3, "{apart} m apart");
+    let deepest = b.iter().map(|p| on_gpu.solids()[0].distance(*p)).fold(f32::MAX, f32::min);
+    assert!(deepest > 0.0, "{deepest}");
+    assert_eq!(on_gpu.snapshot().expect("the device works").report.converged, Some(true));
+}
