@@ -294,7 +294,7 @@ fn bad_frames_are_refused_and_change_nothing() {
     let refused = targets(&mut cloth, &[good, PinTarget { vertex: 12, ..good }]);
     assert!(matches!(
         refused,
-        Err(Error::Command { field: "pin_targets", index: 1, vertex: 12, problem: "not pinned" })
+        Err(Error::Command { field: "pin_targets", index: 1, vertex: 12, problem: "neither pinned nor held" })
     ));
     let refused = targets(&mut cloth, &[PinTarget { vertex: 25, ..good }]);
     assert!(matches!(

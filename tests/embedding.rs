@@ -177,7 +177,7 @@ fn too_large_a_mesh_is_refused_before_it_is_allocated() {
         }
         other => panic!("{other:?}"),
     }
-    Cloth::on_gpu_blocking(&gpu, scene::curtain(5).unwrap(), settings()).unwrap();
+    Cloth::on_gpu_blocking(&gpu, scene::curtain(4).unwrap(), settings()).unwrap();
 }
 
 #[test]

@@ -369,7 +369,7 @@ fn serial_sweep(mesh: &Mesh, order: &[u32], start: &[[f32; 3]], displacements: &
         if w == 0.0 || length == edge.rest {
             continue;
         }
-        let pull = ((length - edge.rest) / (w * length)) * d;
+        let pull = ((length - edge.rest) / w) * (d / length);
         displacements[a] += inverse_masses[a] * pull;
         displacements[b] -= inverse_masses[b] * pull;
     }

@@ -99,14 +99,14 @@ fn a_crowded_world_agrees() {
                 let method = method(solver);
                 let settings = Settings { method, elasticity, damping, substeps, drag: 0.1, ..Default::default() };
                 let mut cloth = crowded(9, settings);
-                for _ in 0..6 {
+                for _ in 0..3 {
                     cloth.step(&frame(FRAME)).unwrap();
                 }
                 let target = PinTarget { vertex: 8, position: [0.98, 0.45, 0.0] };
                 cloth.step(&taut::FrameInput { dt: FRAME, pin_targets: &[target] }).unwrap();
                 let mut fields = cloth.fields().unwrap().clone();
                 let touching = cloth.constraint_forces().unwrap().iter().filter(|force| **force != [0.0; 3]).count();
-                assert!(touching > 6, "only {touching} vertices bear anything");
+                assert!(touching > 4, "only {touching} vertices bear anything");
                 let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 600)
                     .unwrap_or_else(|error| panic!("{} {solver} {elasticity:?}: {error}", name(&gpu)));
                 for kernel in ["hold_vertex", "collide", "gather_hinges"] {

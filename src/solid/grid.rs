@@ -221,7 +221,7 @@ mod tests {
     fn wrong_signs_within(grid: &Grid, body: &Body) -> f64 {
         let mut farthest = 0.0_f64;
         for point in points(grid, 10_000) {
-            let (distance, _) = sample(&grid, point);
+            let (distance, _) = sample(grid, point);
             if (distance < 0.0) != judge::inside(body, point.as_dvec3()) {
                 farthest = farthest.max(judge::distance(body, point.as_dvec3()));
             }
