@@ -56,7 +56,7 @@
 //! * Bad input gives a typed [`Error`] that names the culprit; no call panics on it.
 //!
 //! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
-//! after changing a budget that ran out. There are no collisions yet, neither with bodies nor of cloth with itself.
+//! after changing a budget that ran out. Cloth does not collide with itself.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod cloth;

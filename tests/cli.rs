@@ -273,7 +273,10 @@ fn bad_input_is_exit_code_2_in_one_sentence_and_leaves_no_trace() {
     std::fs::create_dir_all(path.join("full/rest.obj")).expect("a directory");
     std::fs::write(path.join("full/cloth.pc2"), "precious").expect("a file");
     let cases = [
-        ("run nonsense", "chain, curtain, drape, flag, hang, incline, mannequin, patch, rope-tether, sheet, tablecloth"),
+        (
+            "run nonsense",
+            "chain, curtain, drape, flag, hang, incline, mannequin, patch, rope-tether, sheet, tablecloth",
+        ),
         ("run --size 0", "between 3 and 4096"),
         ("run chain --size 1", "between 2 and 4096"),
         ("run --size 4097", "between 3 and 4096"),

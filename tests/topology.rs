@@ -538,7 +538,13 @@ fn hang_starts_without_strain() -> Result<()> {
 fn unknown_scenes_and_sizes_are_refused() {
     match Scene::named("tent", 10) {
         Err(Error::UnknownScene { name, known }) => {
-            assert_eq!((name.as_str(), known.as_str()), ("tent", "chain, curtain, drape, flag, hang, incline, mannequin, patch, rope-tether, sheet, tablecloth"));
+            assert_eq!(
+                (name.as_str(), known.as_str()),
+                (
+                    "tent",
+                    "chain, curtain, drape, flag, hang, incline, mannequin, patch, rope-tether, sheet, tablecloth"
+                )
+            );
         }
         other => panic!("{other:?}"),
     }

@@ -22,7 +22,10 @@
 //!
 //! [`System`] holds positions, inverse masses and edges, and knows C, J and A. A [`Projector`] takes the positions of
 //! an unconstrained step and moves them onto C = 0: [`FastProjection`] by equation (7), [`ImplicitDirection`] by
-//! Newton's method on the implicit constraint direction. [`step`] is one step of symplectic Euler around either.
+//! Newton's method on the implicit constraint direction, [`Shake`] along the direction at the start of the step,
+//! [`Linearized`] by one linear solve there, and [`ImplicitSprings`] only as far as a stiffness pulls. [`step`] is one
+//! step of symplectic Euler around any of them, [`rattle_step`] the one of RATTLE; [`run`] makes many and measures.
+//! [`modified_pcg()`] is the implicit elastic step of Baraff & Witkin (1998) with held particles.
 
 #![expect(clippy::expect_used, reason = "indices made here are in range; out of memory ends a reference run")]
 
@@ -30,17 +33,25 @@ mod fast_projection;
 mod implicit_direction;
 mod integrate;
 mod linear;
+mod linearized;
 mod modified_pcg;
+mod run;
+mod shake;
+mod springs;
 mod system;
 
 pub use faer;
 pub use fast_projection::FastProjection;
 pub use implicit_direction::{ImplicitDirection, Residual, icd_step, residual, unknown_count};
 pub use integrate::{energy, project_velocities, step};
+pub use linearized::Linearized;
 pub use modified_pcg::{
     ElasticStep, Grip, Hold, Particles, Solution, Spring, Stiffness, Stop, direct, friction, limit_length_change,
     modified_pcg, normal_force, releases, solve_dense,
 };
+pub use run::{RunReport, StepResidual, residuals, run, run_with};
+pub use shake::{Shake, rattle_step};
+pub use springs::{Found, ImplicitSprings, search_stiffness};
 pub use system::{System, max_strain};
 
 /// Moves positions onto the constraints.
