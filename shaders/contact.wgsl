@@ -20,6 +20,7 @@ const PLANE: u32 = 0u;
 const SPHERE: u32 = 1u;
 const CAPSULE: u32 = 2u;
 const BLOCK: u32 = 3u;
+const GRID: u32 = 4u;
 
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read_write> displacements: array<vec4<f32>>;
@@ -137,27 +138,41 @@ fn signed_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
     return result;
 }
 
+// Radius of a ball that fits into a solid, or of one that its grid can tell.
+fn inner_radius(solid: SolidRow) -> f32 {
+    if (solid.kind == PLANE) {
+        return 3.0e38;
+    }
+    if (solid.kind == BLOCK) {
+        return min(min(solid.size.x, solid.size.y), solid.size.z);
+    }
+    return select(solid.size.x, solid.spacing, solid.kind == GRID);
+}
+
 // Normal and gap of the way from a to b, local coordinates: where it first meets the surface, or at its end.
 fn swept_distance(solid: SolidRow, a: vec3<f32>, b: vec3<f32>) -> vec4<f32> {
     let end = signed_distance(solid, b);
     let travel = length(b - a);
-    var here = signed_distance(solid, a);
-    // Out of reach.
-    if (here.w >= travel) {
+    // Too short a way to come out on another side, or out of reach: no point of it is further from the end than its length.
+    // Beyond its grid the distance to a body may be told longer than it is, by a factor of √2 at most.
+    let sure = select(1.0, 0.7, solid.kind == GRID);
+    if (2.0 * travel < inner_radius(solid) || sure * end.w >= travel) {
         return end;
     }
+    var here = signed_distance(solid, a);
     var at = a;
     var part = 0.0;
     for (var step = 0u; step < TRACE; step++) {
         if (here.w <= 1e-3 * travel) {
-            // The tangent plane there.
-            let beyond = here.w + dot(here.xyz, b - at);
-            if (beyond < end.w) {
-                return vec4<f32>(here.xyz, beyond);
+            // It enters here steeply and ends beyond, or nearer to another side: what counts is the tangent plane here.
+            let beyond = dot(here.xyz, b - at);
+            let through = end.w >= 0.0 || dot(end.xyz, here.xyz) < 0.5;
+            if (through && beyond < -0.2 * length(b - at)) {
+                return vec4<f32>(here.xyz, here.w + beyond);
             }
             return end;
         }
-        part += here.w / travel;
+        part += sure * here.w / travel;
         if (part >= 1.0) {
             return end;
         }
@@ -186,11 +201,44 @@ fn combined(hold: vec4<f32>, n: vec3<f32>) -> vec4<f32> {
     return select(hold, vec4<f32>(), abs(dot(hold.xyz, n)) > 1e-3);
 }
 
+// What a hold leaves of a motion.
+fn left_by(hold: vec4<f32>, motion: vec3<f32>) -> vec3<f32> {
+    return hold.w * motion + ((1.0 - 2.0 * hold.w) * dot(hold.xyz, motion)) * hold.xyz;
+}
+
+// Motion that takes a vertex out of a solid, as far as its hold lets it.
+fn push_out(hold: vec4<f32>, gap: f32, n: vec3<f32>) -> vec3<f32> {
+    let way = left_by(hold, n);
+    let along = dot(way, n);
+    if (gap >= 0.0 || along < 0.01) {
+        return vec3<f32>();
+    }
+    return (-gap / along) * way;
+}
+
+// The solid that is nearest to the end of a vertex's way, or entered most on it.
+struct Found { solid: u32, gap: f32, normal: vec3<f32> }
+
+fn nearest_solid(position: vec3<f32>, u: vec3<f32>) -> Found {
+    let before = f32(clock.substep - 1u) / f32(clock.substeps);
+    let now = f32(clock.substep) / f32(clock.substeps);
+    var nearest = Found(0u, 3.0e38, vec3<f32>());
+    for (var k = 0u; k < range.arguments.y; k++) {
+        let solid = solids[k];
+        let pose = pose_at(solid, now);
+        let found = swept_distance(solid, to_local(pose_at(solid, before), position), to_local(pose, position + u));
+        if (found.w < nearest.gap) {
+            nearest = Found(k, found.w, turned(pose.rotation, found.xyz));
+        }
+    }
+    return nearest;
+}
+
 // Speed with which a vertex leaves after an impact [m/s]: restitution times the speed that it had there. Velocities are half a
 // step ahead of positions: that half is taken off before and added after.
 fn bounce_speed(solid: SolidRow, n: vec3<f32>, approach: f32, gap: f32) -> f32 {
     let fall = -dot(frame.gravity, n);
-    let speed = approach / clock.span - 0.5 * clock.span * fall;
+    let speed = approach / clock.h - 0.5 * clock.span * fall;
     // Slower: it comes to rest.
     if (solid.restitution == 0.0 || speed <= 2.0 * clock.span * length(frame.gravity)) {
         return 0.0;
@@ -209,48 +257,34 @@ fn collide(invocation: Invocation) {
     }
     let first = range.arguments.x == 1u;
     let vertex = vertices[v];
+    let hold = holds[v];
     if (first) {
         contacts[v] = Contact(vec3<f32>(), 0u, reactions[v].xyz, 0.0);
     }
-    if (vertex.inverse_mass == 0.0) {
+    // Pinned, or held in place.
+    if (vertex.inverse_mass == 0.0 || all(hold == vec4<f32>())) {
         return;
     }
     var u = displacements[v].xyz;
     let before = f32(clock.substep - 1u) / f32(clock.substeps);
     let now = f32(clock.substep) / f32(clock.substeps);
 
-    // The solid that is nearest, or entered most.
-    var nearest = 0u;
-    var gap = 3.0e38;
-    var n = vec3<f32>();
-    for (var k = 0u; k < range.arguments.y; k++) {
-        let solid = solids[k];
-        let pose = pose_at(solid, now);
-        let end = to_local(pose, vertex.position + u);
-        var found = vec4<f32>();
-        if (first) {
-            found = swept_distance(solid, to_local(pose_at(solid, before), vertex.position), end);
-        } else {
-            found = signed_distance(solid, end);
-        }
-        if (found.w < gap) {
-            gap = found.w;
-            n = turned(pose.rotation, found.xyz);
-            nearest = k;
-        }
-    }
+    let nearest_found = nearest_solid(vertex.position, u);
+    let nearest = nearest_found.solid;
+    let gap = nearest_found.gap;
+    let n = nearest_found.normal;
     var contact = contacts[v];
     if (gap >= 0.0 && contact.solid == 0u) {
         return;
     }
     // Displacement that the contact has withheld so far.
     let per_force = vertex.inverse_mass / clock.force;
-    var taken = per_force * (reactions[v].xyz - contact.base);
+    var taken = left_by(hold, per_force * (reactions[v].xyz - contact.base));
     if (gap >= 0.0 && dot(taken, n) > 0.0) {
         // It pulls: the vertex is released, and the next projection moves it.
         contacts[v].solid = 0u;
         contacts[v].base = reactions[v].xyz;
-        found_constraints[v] = holds[v];
+        found_constraints[v] = hold;
         return;
     }
     let solid = solids[nearest];
@@ -258,15 +292,27 @@ fn collide(invocation: Invocation) {
     let point = vertex.position + u - gap * n;
     let motion = point - to_world(pose_at(solid, before), to_local(pose_at(solid, now), point));
     if (contact.solid == 0u) {
-        contact.leaving = dot(motion, n) / clock.span;
+        contact.leaving = dot(motion, n) / clock.h;
         if (first) {
             contact.leaving += bounce_speed(solid, n, -dot(u - motion, n), gap);
         }
     }
     let before_contact = u;
-    let push = max(-gap, 0.0) * n;
-    u += push;
-    taken -= push;
+    u += push_out(hold, gap, n);
+    var constraint = combined(hold, n);
+    // What is pushed out of one solid may be pushed into another, and the distance of a grid is not exact.
+    let more = select(0u, 2u, range.arguments.y > 1u || solid.kind == GRID);
+    for (var again = 0u; again < more; again++) {
+        let other = nearest_solid(vertex.position, u);
+        if (other.gap >= 0.0) {
+            break;
+        }
+        u += push_out(hold, other.gap, other.normal);
+        if (other.solid != nearest) {
+            constraint = combined(constraint, other.normal);
+        }
+    }
+    taken -= u - before_contact;
     if (range.arguments.z == 0u) {
         let relative = u - motion;
         let slip = relative - dot(relative, n) * n;
@@ -282,7 +328,7 @@ fn collide(invocation: Invocation) {
             left = wanted - friction;
             left *= min(length(slip) / max(length(left), 1e-30), 1.0);
         }
-        u += left - slip;
+        u += left_by(hold, left - slip);
         taken += friction - held;
     }
     displacements[v] = vec4<f32>(u, 0.0);
@@ -290,10 +336,11 @@ fn collide(invocation: Invocation) {
     let reaction = reactions[v].xyz - (u - before_contact) / per_force;
     reactions[v] = vec4<f32>(reaction, 0.0);
     contacts[v] = Contact(n, nearest + 1u, reaction - taken / per_force, contact.leaving);
-    found_constraints[v] = combined(holds[v], n);
+    found_constraints[v] = constraint;
 }
 
-// After the commit: what hit a solid goes on into it no longer, or leaves it again.
+// After the commit: what touches a solid moves with its surface along the normal, or leaves it again. It neither goes on
+// into it, nor keeps the speed of being pushed out.
 @compute @workgroup_size(GROUP)
 fn rebound(invocation: Invocation) {
     let v = element(invocation);
@@ -301,8 +348,7 @@ fn rebound(invocation: Invocation) {
         return;
     }
     let contact = contacts[v];
-    let lack = contact.leaving - dot(velocities[v].xyz, contact.normal);
-    if (contact.solid != 0u && lack > 0.0) {
-        velocities[v] += vec4<f32>(lack * contact.normal, 0.0);
+    if (contact.solid != 0u) {
+        velocities[v] += vec4<f32>((contact.leaving - dot(velocities[v].xyz, contact.normal)) * contact.normal, 0.0);
     }
 }

@@ -82,7 +82,7 @@ fn start_elastic(invocation: Invocation) {
             }
             scale = vec4<f32>(vec3<f32>(1.0) / (vec3<f32>(mass) + damped() * stiffness), mass);
             if (clock.previous > 0.0) {
-                let ratio = clock.span / clock.previous;
+                let ratio = clock.h / clock.previous;
                 motion = (ratio * ratio) * elastic_motions[v];
             }
             let pull = mass * motion.xyz;

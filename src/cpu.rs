@@ -325,7 +325,10 @@ impl Runner {
         for item in items {
             match item {
                 Item::Dispatch(dispatch) => {
-                    ran += u64::from(times.measure(dispatch.part, || self.dispatch(dispatch, fields))?);
+                    if times.measure(dispatch.part, || self.dispatch(dispatch, fields))? {
+                        ran += 1;
+                        times.bytes += self.bytes(dispatch, fields);
+                    }
                 }
                 Item::Repeat(repeat) => {
                     for _ in 0..repeat.at_most {
@@ -338,6 +341,24 @@ impl Runner {
             }
         }
         Ok(ran)
+    }
+
+    /// Bytes that a dispatch touches: every field of its kernel once, in proportion to the part of the yarns or edges that
+    /// it works on. What caches save is not seen, nor what gathers read again.
+    fn bytes(&self, dispatch: &Dispatch, fields: &Fields) -> u64 {
+        let Some(found) = self.find(dispatch) else { return 0 };
+        if dispatch.kernel.shape == Shape::Group {
+            return 0;
+        }
+        let sizes = fields.sizes();
+        let count = dispatch.range.len();
+        let part = match dispatch.kernel.shape {
+            Shape::Lines => (count / dispatch.arguments[0].max(1) as usize) as f64 / sizes.yarns.max(1) as f64,
+            _ if [sizes.vertices, 4 * sizes.vertices, sizes.springs, sizes.hinges].contains(&count) => 1.0,
+            _ => count as f64 / sizes.edges.max(count) as f64,
+        };
+        let whole: usize = found.slots.iter().map(|(number, _)| 4 * fields.words(*number).len()).sum();
+        (whole as f64 * part) as u64
     }
 
     /// Runs one dispatch unless its loop has ended; reports whether it ran.
@@ -381,21 +402,29 @@ impl Runner {
     }
 }
 
-/// Seconds that each [`Part`] of a step took.
+/// Seconds that each [`Part`] of a step took, and the bytes that its kernels touched.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Times([f64; Part::ALL.len()]);
+pub struct Times {
+    seconds: [f64; Part::ALL.len()],
+    bytes: u64,
+}
 
 impl Times {
     /// Seconds of one part.
     pub fn seconds(&self, part: Part) -> f64 {
-        self.0[part as usize]
+        self.seconds[part as usize]
+    }
+
+    /// Bytes of the fields that the kernels read and wrote.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     #[cfg(not(target_arch = "wasm32"))]
     fn measure<T>(&mut self, part: Part, work: impl FnOnce() -> T) -> T {
         let clock = std::time::Instant::now();
         let result = work();
-        self.0[part as usize] += clock.elapsed().as_secs_f64();
+        self.seconds[part as usize] += clock.elapsed().as_secs_f64();
         result
     }
 

@@ -116,12 +116,20 @@ impl Selection {
                 finite("selection.min", min)?;
                 finite("selection.max", max)?;
                 let (min, max) = (Vec3::from(*min), Vec3::from(*max));
+                if !min.cmple(max).all() {
+                    let (value, expected) = ((max - min).min_element().into(), "not above selection.max");
+                    return Err(Error::OutOfRange { field: "selection.min", index: None, value, expected });
+                }
                 where_(&|point| point.cmpge(min).all() && point.cmple(max).all())
             }
             Self::Plane { point, normal } => {
                 finite("selection.point", point)?;
                 finite("selection.normal", normal)?;
                 let (origin, normal) = (Vec3::from(*point), Vec3::from(*normal));
+                if normal == Vec3::ZERO {
+                    let (field, expected) = ("selection.normal", "of a length above 0");
+                    return Err(Error::OutOfRange { field, index: None, value: 0.0, expected });
+                }
                 where_(&|point| (point - origin).dot(normal) >= 0.0)
             }
             Self::Group(name) => mesh.group(name)?.to_vec(),

@@ -184,6 +184,7 @@ pub fn sheet(size: u32) -> Result<Scene> {
 ///
 /// As [`Scene::named`].
 pub fn rope_tether(size: u32) -> Result<Scene> {
+    check_size("rope-tether", size, 2)?;
     let mut scene = Scene { name: "rope-tether", ..chain(size)? };
     for position in &mut scene.start {
         position[0] *= 0.3;
@@ -198,6 +199,7 @@ pub fn rope_tether(size: u32) -> Result<Scene> {
 ///
 /// As [`Scene::named`].
 pub fn drape(size: u32) -> Result<Scene> {
+    check_size("drape", size, 2)?;
     let ball = Solid::new(SolidShape::Sphere { radius: 0.3 }).at([0.5, -0.32, 0.5]);
     falling("drape", size, Solid { thickness: clearance(size, 0.3), ..ball })
 }

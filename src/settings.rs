@@ -111,7 +111,8 @@ impl Settings {
         within("damping", self.damping.into(), (0.0..=1e3).contains(&self.damping), "in [0, 1000] s")?;
         let explicit = self.elasticity == Elasticity::Explicit;
         within("damping", self.damping.into(), !(damped && explicit), "0 where springs are explicit")?;
-        within("contact_rounds", self.contact_rounds.into(), self.contact_rounds <= 1000, "at most 1000")?;
+        let rounds = self.contact_rounds;
+        within("contact_rounds", rounds.into(), (1..=1000).contains(&rounds), "in 1 … 1000")?;
         self.wind.as_ref().map_or(Ok(()), Wind::validate)?;
         self.area_limit.map_or(Ok(()), area::validate)?;
         let each = self.dispatches_per_submission;

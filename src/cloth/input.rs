@@ -10,21 +10,21 @@ use crate::substeps::Substeps;
 pub struct FrameInput<'a> {
     /// Length of the frame \[s\]; 0 does nothing.
     pub dt: f32,
-    /// Where pinned vertices shall be at the end of the frame; substeps go there in equal parts. Pins that are not
-    /// named stay where they are.
+    /// Where pinned and held vertices shall be at the end of the frame, the latter as far as they are held; substeps go
+    /// there in equal parts. Those that are not named stay where they are.
     pub pin_targets: &'a [PinTarget],
 }
 
-/// Where a pinned vertex shall be at the end of a frame.
+/// Where a pinned or held vertex shall be at the end of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PinTarget {
-    /// The vertex, one of the mesh's pins.
+    /// The vertex: one of the mesh's pins, or held by [`Cloth::hold`].
     pub vertex: u32,
     /// Its position \[m\].
     pub position: [f32; 3],
 }
 
-/// A rigid motion that [`Cloth::teleport`] applies.
+/// A rigid motion, or a place: what [`Cloth::teleport`] applies, where a solid or a frame of reference is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pose {
     /// Rotation about the origin as a unit quaternion x, y, z, w.

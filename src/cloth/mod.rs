@@ -248,6 +248,11 @@ impl Cloth {
         self.times.seconds(part)
     }
 
+    /// Bytes that the kernels of the last frame read and wrote on the CPU, every field once per kernel; 0 on a GPU.
+    pub fn bytes_moved(&self) -> u64 {
+        self.times.bytes()
+    }
+
     /// Frames stepped or recorded so far.
     pub fn frame(&self) -> u64 {
         self.frame
@@ -371,7 +376,8 @@ impl Cloth {
     /// Records a frame into the caller's encoder as one compute pass; nothing is submitted, polled or waited for.
     /// Returns the number of dispatches recorded, at most [`Settings::dispatch_budget`].
     ///
-    /// Any number of frames may be recorded before one submission; each keeps its own inputs.
+    /// Any number of frames may be recorded before one submission; each keeps its own inputs. Solids move on as frames are
+    /// recorded, whether they are submitted or not.
     ///
     /// # Errors
     /// As [`Cloth::step`]; [`Error::NotOnGpu`], [`Error::Budget`] if the budget does not suffice for one iteration per
@@ -444,10 +450,13 @@ impl Cloth {
         }
         self.saved_time = 0.0;
         self.place_solids(dt)?;
-        self.place_holds()?;
         let plan = self.recorded.plan;
         // A frame that was dropped half-way left unfinished displacements: relocating to the same place clears them.
         let relocation = self.relocation.take().or(self.unfinished.then(Pose::default));
+        if let Some(pose) = relocation {
+            self.anchor_anew(Some(pose))?;
+        }
+        self.place_holds()?;
         self.unfinished = true;
         let Pose { rotation, translation } = relocation.unwrap_or_default();
         let mut air = Air::default();
@@ -475,7 +484,7 @@ impl Cloth {
                 (false, false) => 1,
                 (false, true) => 2,
             },
-            second_order: u32::from(settings.stepping == Stepping::Bdf2),
+            second_order: u32::from(settings.stepping == Stepping::Bdf2 && self.solids.is_empty()),
             air,
             middle_limit: settings.method.solver().middle_strain().max(limit),
             mean_mass: self.shape.mean_mass,

@@ -41,6 +41,7 @@ impl Cloth {
         self.relocation = None;
         (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, 0);
         self.forget_commands()?;
+        self.anchor_anew(None)?;
         write_state(&mut self.fields, &self.shape.mesh, positions, velocities)?;
         if let Engine::Gpu(runner) = &self.engine {
             for name in STATE {
@@ -69,7 +70,8 @@ impl Cloth {
         Ok(())
     }
 
-    /// Gives a free vertex an impulse \[N·s\] at the start of the next frame; several add up.
+    /// Gives a free vertex an impulse \[N·s\] at the start of the next frame; several add up. A target that a held vertex
+    /// still has from a frame too short to be simulated is forgotten.
     ///
     /// # Errors
     /// [`Error::Command`] for a pinned or unknown vertex, [`Error::NotFinite`].
@@ -86,6 +88,9 @@ impl Cloth {
             return Err(Error::NotFinite { field: "impulse", index: vertex as usize });
         }
         let command = &mut self.fields.get_mut::<[f32; 4]>("commands")?[vertex as usize];
+        if command[3] != IMPULSE {
+            *command = [0.0; 4];
+        }
         for (sum, part) in command.iter_mut().zip(impulse) {
             *sum += part;
         }

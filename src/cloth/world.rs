@@ -1,5 +1,7 @@
 //! What acts on a cloth from outside: holds, and solids that move.
 
+use glam::{Quat, Vec3};
+
 use super::{Cloth, Engine, Pose};
 use crate::error::{Error, Result};
 use crate::gpu::readback::Waiting;
@@ -11,7 +13,12 @@ use crate::stage::hold::FREE;
 impl Cloth {
     /// Holds vertices from the next frame on, where they are then: on a plane, on a line, or in place;
     /// [`Hold::Free`] releases them. Targets in [`crate::FrameInput::pin_targets`] move what is held; the rest moves
-    /// freely.
+    /// freely. [`Cloth::reset`] and [`Cloth::set_state`] keep the holds, at the new places; [`Cloth::teleport`] turns them
+    /// with the cloth. On a GPU a hold takes effect with the next submission, before anything recorded but not yet
+    /// submitted.
+    ///
+    /// An edge between two vertices in place is not told apart as infeasible, as one between two pins is: too long, it
+    /// keeps the limit from being held.
     ///
     /// ```
     /// use taut::{Cloth, FrameInput, Hold, Settings, scene};
@@ -50,6 +57,22 @@ impl Cloth {
     /// How a vertex is held.
     pub(super) fn is_held(&self, vertex: usize) -> bool {
         self.fields.get::<[f32; 4]>("holds").is_ok_and(|holds| holds[vertex] != FREE)
+    }
+
+    /// Holds vertices where they will be found next, and along directions that were turned with the cloth.
+    pub(super) fn anchor_anew(&mut self, moved: Option<Pose>) -> Result<()> {
+        if self.held == 0 {
+            return Ok(());
+        }
+        let turn = moved.map_or(Quat::IDENTITY, |pose| Quat::from_array(pose.rotation));
+        for (vertex, hold) in self.fields.get_mut::<[f32; 4]>("holds")?.iter_mut().enumerate() {
+            if *hold != FREE {
+                let [x, y, z, w] = *hold;
+                *hold = (turn * Vec3::new(x, y, z)).extend(w).to_array();
+                self.rehold.push(vertex as u32);
+            }
+        }
+        Ok(())
     }
 
     /// Hands changed holds to the device, with anchors that are where the vertices will be found.
@@ -98,7 +121,17 @@ impl Cloth {
     }
 
     /// Writes the solids' way through a frame of `dt` seconds.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if a solid turns by half a turn or more: of two ways the shorter would be taken.
     pub(super) fn place_solids(&mut self, dt: f32) -> Result<()> {
+        for (index, solid) in self.solids.iter().enumerate() {
+            let speed = Vec3::from(solid.angular_velocity).length();
+            if speed * dt >= std::f32::consts::PI {
+                let (field, expected) = ("solids.angular_velocity", "less than half a turn per frame");
+                return Err(Error::OutOfRange { field, index: Some(index), value: speed.into(), expected });
+            }
+        }
         let mut grid = 0;
         for (row, solid) in self.fields.get_mut::<SolidRow>("solids")?.iter_mut().zip(&self.solids) {
             *row = solid.row(solid.advanced(dt), grid);

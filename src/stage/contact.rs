@@ -23,9 +23,10 @@
 //! the rounds friction gives way to the limit.
 //!
 //! **What is not covered.** Vertices touch solids; edges and faces may cut corners that are sharper than the mesh is fine:
-//! give the solid a thickness of about l²/8R. Cloth does not touch cloth. Pinned vertices touch nothing. A vertex between
-//! two solids is pushed by the one it has entered most, and by the other one round later. A solid that moves further
-//! in a substep than it is thick can pass a vertex only if it turns, too: the way is straight in its coordinates.
+//! give the solid a thickness of about l²/8R. Cloth does not touch cloth. Vertices that are pinned or held in
+//! place touch nothing. A vertex between two solids is pushed out of both in turn, three times at most: in a wedge it may
+//! stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much in a substep may
+//! pass it. With solids, steps are Euler's also where BDF2 was asked for.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -42,7 +43,7 @@ use crate::fields::Domain;
 use crate::params::{Clock, Contact, Frame, SolidRow, Vertex};
 use crate::program::{Kernel, Part, Recorder};
 use crate::solid::grid::interpolate;
-use crate::solver::Solver;
+use crate::solver::{Solver, allowed};
 use crate::stage::{control, padded, strain, xyz};
 
 const WGSL: &str = include_str!("../../shaders/contact.wgsl");
@@ -50,7 +51,7 @@ const WGSL: &str = include_str!("../../shaders/contact.wgsl");
 /// Puts vertices outside of the solids and decides what they may do.
 pub static COLLIDE: Kernel =
     Kernel::new("collide", WGSL, collide_body).aliases(&[("found_constraints", "constraints")]);
-/// Takes away the speed with which vertices would go on into a solid, and gives them that with which they leave it.
+/// Gives vertices that touch a solid the speed of its surface along the normal, or that with which they leave it.
 pub static REBOUND: Kernel = Kernel::new("rebound", WGSL, rebound_body);
 
 /// Records a collision pass.
@@ -75,8 +76,8 @@ pub fn project(recorder: &mut Recorder<'_>, solver: &dyn Solver, rounds: u32) {
     pass(recorder, false, false);
     strain::measure(recorder);
     recorder.set_colliding(false);
-    for frictionless in [false, true] {
-        control::repeat_strained(recorder, 0, rounds.div_ceil(2), |recorder| {
+    for (frictionless, rounds) in [(false, rounds.div_ceil(2)), (true, rounds / 2)] {
+        control::repeat_strained(recorder, 0, rounds, |recorder| {
             strain::keep(recorder);
             recorder.set_colliding(true);
             solver.record(recorder);
@@ -169,21 +170,33 @@ pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) 
     (normal, distance - solid.thickness)
 }
 
+/// Radius of a ball that fits into a solid, or of one that its grid can tell \[m\].
+fn inner_radius(solid: &SolidRow) -> f32 {
+    match solid.kind {
+        SolidRow::PLANE => 3.0e38,
+        SolidRow::BLOCK => solid.size.min_element(),
+        SolidRow::GRID => solid.spacing,
+        _ => solid.size.x,
+    }
+}
+
 /// Normal and gap of the way from a to b, local coordinates: where it first meets the surface, or at its end.
 fn swept_distance(solid: &SolidRow, distances: &[f32], a: Vec3, b: Vec3) -> (Vec3, f32) {
     let end = signed_distance(solid, distances, b);
     let travel = (b - a).length();
-    let (mut normal, mut gap) = signed_distance(solid, distances, a);
-    if gap >= travel {
+    let sure = if solid.kind == SolidRow::GRID { 0.7 } else { 1.0 };
+    if 2.0 * travel < inner_radius(solid) || sure * end.1 >= travel {
         return end;
     }
+    let (mut normal, mut gap) = signed_distance(solid, distances, a);
     let (mut at, mut part) = (a, 0.0);
     for _ in 0..TRACE {
         if gap <= 1e-3 * travel {
-            let beyond = gap + normal.dot(b - at);
-            return if beyond < end.1 { (normal, beyond) } else { end };
+            let beyond = normal.dot(b - at);
+            let through = end.1 >= 0.0 || end.0.dot(normal) < 0.5;
+            return if through && beyond < -0.2 * (b - at).length() { (normal, gap + beyond) } else { end };
         }
-        part += gap / travel;
+        part += sure * gap / travel;
         if part >= 1.0 {
             return end;
         }
@@ -207,10 +220,17 @@ fn combined(hold: [f32; 4], n: Vec3) -> [f32; 4] {
     if normal.dot(n).abs() > 1e-3 { [0.0; 4] } else { hold }
 }
 
+/// Motion that takes a vertex out of a solid, as far as its hold lets it.
+fn push_out(hold: [f32; 4], gap: f32, n: Vec3) -> Vec3 {
+    let way = allowed(hold, n);
+    let along = way.dot(n);
+    if gap >= 0.0 || along < 0.01 { Vec3::ZERO } else { (-gap / along) * way }
+}
+
 /// Speed with which a vertex leaves after an impact \[m/s\].
 fn bounce_speed(frame: &Frame, clock: &Clock, solid: &SolidRow, n: Vec3, approach: f32, gap: f32) -> f32 {
     let fall = -frame.gravity.dot(n);
-    let speed = approach / clock.span - 0.5 * clock.span * fall;
+    let speed = approach / clock.h - 0.5 * clock.span * fall;
     if solid.restitution == 0.0 || speed <= 2.0 * clock.span * frame.gravity.length() {
         return 0.0;
     }
@@ -235,38 +255,39 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
     let now = clock.substep as f32 / clock.substeps as f32;
     let placed: Vec<(Placed, Placed)> =
         solids[..count as usize].iter().map(|solid| (Placed::at(solid, before), Placed::at(solid, now))).collect();
-    for v in run.range() {
-        let vertex = vertices[v];
-        if first {
-            contacts[v] = Contact { base: xyz(reactions[v]), ..Contact::default() };
-        }
-        if vertex.inverse_mass == 0.0 {
-            continue;
-        }
-        let mut u = xyz(displacements[v]);
+    // The solid that is nearest to the end of a vertex's way, or entered most on it.
+    let nearest_solid = |position: Vec3, u: Vec3| {
         let (mut nearest, mut gap, mut n) = (0, 3.0e38, Vec3::ZERO);
         for (k, solid) in solids[..count as usize].iter().enumerate() {
             let (earlier, pose) = placed[k];
-            let end = pose.to_local(vertex.position + u);
-            let (normal, distance) = if first {
-                swept_distance(solid, distances, earlier.to_local(vertex.position), end)
-            } else {
-                signed_distance(solid, distances, end)
-            };
+            let (normal, distance) =
+                swept_distance(solid, distances, earlier.to_local(position), pose.to_local(position + u));
             if distance < gap {
                 (gap, n, nearest) = (distance, turned(pose.rotation, normal), k);
             }
         }
+        (nearest, gap, n)
+    };
+    for v in run.range() {
+        let (vertex, hold) = (vertices[v], holds[v]);
+        if first {
+            contacts[v] = Contact { base: xyz(reactions[v]), ..Contact::default() };
+        }
+        if vertex.inverse_mass == 0.0 || hold == [0.0; 4] {
+            continue;
+        }
+        let mut u = xyz(displacements[v]);
+        let (nearest, gap, n) = nearest_solid(vertex.position, u);
         let mut contact = contacts[v];
         if gap >= 0.0 && contact.solid == 0 {
             continue;
         }
         let per_force = vertex.inverse_mass / clock.force;
-        let mut taken = per_force * (xyz(reactions[v]) - contact.base);
+        let mut taken = allowed(hold, per_force * (xyz(reactions[v]) - contact.base));
         if gap >= 0.0 && taken.dot(n) > 0.0 {
             contacts[v].solid = 0;
             contacts[v].base = xyz(reactions[v]);
-            constraints[v] = holds[v];
+            constraints[v] = hold;
             continue;
         }
         let solid = &solids[nearest];
@@ -274,16 +295,26 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         let point = vertex.position + u - gap * n;
         let motion = point - earlier.to_world(pose.to_local(point));
         if contact.solid == 0 {
-            contact.leaving = motion.dot(n) / clock.span;
+            contact.leaving = motion.dot(n) / clock.h;
             if first {
                 contact.leaving += bounce_speed(frame, clock, solid, n, -(u - motion).dot(n), gap);
             }
         }
         let before_contact = u;
-        let push = (-gap).max(0.0) * n;
-        u += push;
-        taken -= push;
-        let constraint = combined(holds[v], n);
+        u += push_out(hold, gap, n);
+        let mut constraint = combined(hold, n);
+        let more = if count > 1 || solid.kind == SolidRow::GRID { 2 } else { 0 };
+        for _ in 0..more {
+            let (other, gap, normal) = nearest_solid(vertex.position, u);
+            if gap >= 0.0 {
+                break;
+            }
+            u += push_out(hold, gap, normal);
+            if other != nearest {
+                constraint = combined(constraint, normal);
+            }
+        }
+        taken -= u - before_contact;
         if frictionless == 0 {
             let relative = u - motion;
             let slip = relative - relative.dot(n) * n;
@@ -297,7 +328,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
                 left = wanted - friction;
                 left *= (slip.length() / left.length().max(1e-30)).min(1.0);
             }
-            u += left - slip;
+            u += allowed(hold, left - slip);
             taken += friction - held;
         }
         displacements[v] = padded(u);
@@ -319,9 +350,10 @@ fn rebound_body(run: &mut Run<'_>) -> Result<()> {
     }
     for v in run.range() {
         let contact = contacts[v];
-        let lack = contact.leaving - xyz(velocities[v]).dot(contact.normal);
-        if contact.solid != 0 && lack > 0.0 {
-            velocities[v] = padded(xyz(velocities[v]) + lack * contact.normal);
+        if contact.solid != 0 {
+            let velocity = xyz(velocities[v]);
+            let change = contact.leaving - velocity.dot(contact.normal);
+            velocities[v] = padded(velocity + change * contact.normal);
         }
     }
     Ok(())

@@ -162,7 +162,7 @@ fn start_elastic_body(run: &mut Run<'_>) -> Result<()> {
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
     let mut partials = run.write::<[f32; 2]>("partials")?;
     let square = clock.span * clock.span;
-    let ratio = if clock.previous > 0.0 { clock.span / clock.previous } else { 0.0 };
+    let ratio = clock.h / clock.previous;
     for first in run.range().step_by(GROUP) {
         let mut lanes = [[0.0f32; 2]; GROUP];
         for v in first..run.range().end.min(first + GROUP) {
@@ -180,7 +180,10 @@ fn start_elastic_body(run: &mut Run<'_>) -> Result<()> {
                 }
                 let Vec3 { x, y, z } = Vec3::ONE / (Vec3::splat(mass) + damped(frame, clock) * stiffness);
                 scale = [x, y, z, mass];
-                motion = (ratio * ratio) * xyz(elastic_motions[v]);
+                // Not by a factor of 0: what a rejected substep left may not be finite.
+                if clock.previous > 0.0 {
+                    motion = (ratio * ratio) * xyz(elastic_motions[v]);
+                }
                 let pull = mass * motion;
                 lanes[v - first][1] = pull.dot(pull);
                 let force = xyz(elastic_forces[v]) - pull / square;

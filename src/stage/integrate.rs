@@ -48,7 +48,8 @@ pub enum Stepping {
     /// Backward Euler as in the paper: robust, damps.
     #[default]
     Euler,
-    /// The backward difference of second order, for substeps of any lengths.
+    /// The backward difference of second order, for substeps of any lengths. Where there are solids, whose contacts come and
+    /// go at any time, steps are Euler's.
     Bdf2,
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod adapters;
+mod bench;
 mod options;
 mod output;
 mod run;
@@ -27,9 +28,13 @@ enum Command {
     Run(options::Options),
     /// List the graphics adapters and what matters about them here
     Adapters(adapters::Options),
+    /// Measure the time to a strain that is really held, here and on an adapter
+    Bench(bench::Options),
+    /// Compare two result files of `bench`; exit code 1 if something became slower
+    Compare(bench::CompareOptions),
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some frames are over the limit; \
+const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some frames are over the limit, or a comparison found something slower; \
 2 bad usage or input, or no such backend or adapter; 130 interrupted.\n\
 WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
 
@@ -62,6 +67,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(options) => run::run(&options),
         Command::Adapters(options) => adapters::list(&options),
+        Command::Bench(options) => bench::bench(&options),
+        Command::Compare(options) => bench::compare_files(&options),
     };
     match outcome {
         Ok(outcome) => outcome.into(),

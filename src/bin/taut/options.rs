@@ -137,11 +137,11 @@ fn at_most(limit: f64) -> f32 {
 }
 
 /// What sizes a scene can have is for the scene to say.
-fn size(text: &str) -> Result<u32, String> {
+pub(crate) fn size(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "must be a whole number of vertices".to_owned())
 }
 
-fn strain(text: &str) -> Result<f64, String> {
+pub(crate) fn strain(text: &str) -> Result<f64, String> {
     let limit = match text.strip_suffix('%').map(str::trim_end) {
         // Moving the decimal point in the text is exact: 0.7% is 0.007, but 0.7 / 100.0 is not.
         Some(percent) => match format!("{percent}e-2").parse() {

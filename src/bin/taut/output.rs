@@ -154,7 +154,7 @@ pub(crate) fn percent(fraction: f64) -> String {
 }
 
 /// A number with this many significant digits, without zeros at the end.
-fn significant(value: f64, digits: i32) -> String {
+pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }

@@ -95,6 +95,7 @@ fn simulate(
         let snapshot = cloth.snapshot()?;
         files.write_sample(&snapshot.positions)?;
         tally.add(&snapshot.report, time);
+        tally.add_parts(cloth);
         bar.set_message(output::percent(tally.strain_max()));
         bar.inc(1);
         if interrupted.load(Ordering::Relaxed) {

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use taut::{Report, Substeps};
+use serde_json::{Map, Value, json};
+use taut::program::Part;
+use taut::{Cloth, Report, Substeps};
 
 use crate::output::{count, duration, mean, percent, table};
 
@@ -40,6 +41,10 @@ pub(crate) struct Tally {
     infeasible_edges: usize,
     strain_max: f64,
     strain_p99: f64,
+    /// By the device, before the last collision passes.
+    strain_before_contact: f32,
+    /// Of each part of the steps on the CPU.
+    part_seconds: [f64; Part::ALL.len()],
     worst_frame: u32,
     iterations: u64,
     inner_iterations: u64,
@@ -64,6 +69,7 @@ impl Tally {
             self.strain_p99 = self.strain_p99.max(strain.p99);
             self.infeasible_edges = self.infeasible_edges.max(strain.infeasible);
         }
+        self.strain_before_contact = self.strain_before_contact.max(report.strain_before_contact);
         self.iterations += u64::from(report.iterations);
         self.inner_iterations += u64::from(report.inner_iterations);
         self.elastic_iterations += u64::from(report.elastic_iterations);
@@ -71,6 +77,13 @@ impl Tally {
         self.load = self.load.max(report.load);
         self.dispatches += report.dispatches;
         self.seconds.push(time.as_secs_f64());
+    }
+
+    /// Adds where the time of a frame went.
+    pub(crate) fn add_parts(&mut self, cloth: &Cloth) {
+        for (sum, part) in self.part_seconds.iter_mut().zip(Part::ALL) {
+            *sum += cloth.part_seconds(part);
+        }
     }
 
     pub(crate) fn frames(&self) -> u32 {
@@ -105,9 +118,12 @@ pub(crate) struct Summary {
 
 impl Summary {
     /// `substeps`, `iterations`, `inner_iterations`, `elastic_iterations` and `dispatches_per_frame` are means over the frames, `seconds_per_frame` is the
-    /// median; `missed_substeps` counts those of the whole run that the device left over the limit.
+    /// median; `missed_substeps` counts those of the whole run that the device left over the limit; `part_seconds` says where the time
+    /// of the whole run went on the CPU.
     pub(crate) fn json(&self) -> Value {
         let Self { subject, tally } = self;
+        let named = |(part, seconds): (Part, f64)| (part.name().to_owned(), seconds.into());
+        let parts: Map<String, Value> = Part::ALL.into_iter().zip(tally.part_seconds).map(named).collect();
         json!({
             "schema_version": SCHEMA_VERSION,
             "backend": self.backend(),
@@ -120,6 +136,7 @@ impl Summary {
             "strain_limit": subject.strain_limit,
             "strain_max": tally.strain_max,
             "strain_p99": tally.strain_p99,
+            "strain_before_contact": tally.strain_before_contact,
             "frames": tally.frames,
             "frames_over": tally.frames_over,
             "substeps": tally.per_frame(tally.substeps),
@@ -129,6 +146,7 @@ impl Summary {
             "iterations": tally.per_frame(tally.iterations),
             "dispatches_per_frame": tally.per_frame(tally.dispatches),
             "seconds_per_frame": tally.median_seconds(),
+            "part_seconds": parts,
             "size": subject.size,
             "fps": subject.fps,
             "seconds": f64::from(tally.frames) / subject.fps,

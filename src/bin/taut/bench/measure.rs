@@ -1,0 +1,221 @@
+//! One run, timed; and how fast memory streams here.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use rayon::prelude::*;
+use taut::wgpu;
+use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings};
+
+use super::results::{ResultFile, Row};
+use super::samples;
+use super::suites::Place;
+
+const FPS: f64 = 60.0;
+
+/// A run and what its repetitions took.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    scene: String,
+    size: u32,
+    solver: String,
+    limit: f64,
+    frames: u32,
+    on_gpu: bool,
+    place: String,
+    seconds: Vec<f64>,
+    outcome: Option<Outcome>,
+}
+
+/// What one repetition reached; all do the same work.
+#[derive(Clone, Debug, Default)]
+struct Outcome {
+    vertices: u64,
+    strain_max: f64,
+    strain_p99: f64,
+    over: u32,
+    substeps: u64,
+    iterations: u64,
+    inner_iterations: u64,
+    elastic_iterations: u64,
+    dispatches: u64,
+    bytes: Option<u64>,
+    drift: Option<f64>,
+    first_step: f64,
+    compile: f64,
+}
+
+impl Bench {
+    pub(crate) fn new(scene: &str, size: u32, solver: &str, limit: f64, frames: u32, on_gpu: bool) -> Self {
+        Self {
+            scene: scene.to_owned(),
+            size,
+            solver: solver.to_owned(),
+            limit,
+            frames,
+            on_gpu,
+            place: "cpu".to_owned(),
+            seconds: Vec::new(),
+            outcome: None,
+        }
+    }
+
+    /// What is being run, for a progress bar.
+    pub(crate) fn label(&self) -> String {
+        let place = if self.on_gpu { "adapter" } else { "cpu" };
+        format!("{} {} {} on {place}", self.scene, self.size, self.solver)
+    }
+
+    /// One more repetition.
+    pub(crate) fn repeat(&mut self, place: &Place) -> Result<()> {
+        let scene = Scene::named(&self.scene, self.size)?;
+        let settings = Settings {
+            strain_limit: self.limit as f32,
+            method: Method::named(&self.solver).unwrap_or_default(),
+            ..scene.settings.clone()
+        };
+        let gravity = settings.gravity.map(f64::from);
+        let clock = Instant::now();
+        let mut cloth = match (&place.gpu, self.on_gpu) {
+            (Some(gpu), true) => {
+                self.place.clone_from(&place.label);
+                Cloth::on_gpu_blocking(gpu, scene, settings)?
+            }
+            _ => Cloth::on_cpu(scene, settings)?,
+        };
+        let mut outcome = Outcome { compile: clock.elapsed().as_secs_f64(), ..Outcome::default() };
+        outcome.vertices = cloth.mesh().vertex_count() as u64;
+        let input = FrameInput { dt: (1.0 / FPS) as f32, ..Default::default() };
+        let clock = Instant::now();
+        cloth.step(&input)?;
+        outcome.first_step = clock.elapsed().as_secs_f64();
+        let start = energy(&cloth, gravity)?;
+        let mut bytes = 0;
+        let mut seconds = 0.0;
+        for _ in 0..self.frames {
+            let clock = Instant::now();
+            cloth.step(&input)?;
+            seconds += clock.elapsed().as_secs_f64();
+            let report = cloth.snapshot()?.report;
+            outcome.over += u32::from(report.converged != Some(true));
+            if let Some(strain) = &report.strain {
+                outcome.strain_max = outcome.strain_max.max(strain.max);
+                outcome.strain_p99 = outcome.strain_p99.max(strain.p99);
+            }
+            outcome.substeps += u64::from(report.substeps);
+            outcome.iterations += u64::from(report.iterations);
+            outcome.inner_iterations += u64::from(report.inner_iterations);
+            outcome.elastic_iterations += u64::from(report.elastic_iterations);
+            outcome.dispatches += report.dispatches;
+            bytes += cloth.bytes_moved();
+        }
+        outcome.bytes = (!self.on_gpu).then_some(bytes);
+        outcome.drift = Some((energy(&cloth, gravity)? - start) / scale(&cloth, gravity));
+        self.seconds.push(seconds);
+        self.outcome = Some(outcome);
+        Ok(())
+    }
+
+    /// The row of a finished run; `None` if there was no repetition.
+    pub(crate) fn row(self, suite: &str, file: &ResultFile) -> Option<Row> {
+        let outcome = self.outcome?;
+        let time = samples(&self.seconds, f64::from(self.frames) / FPS)?;
+        let bandwidth =
+            if self.on_gpu { file.roofline.adapter_bytes_per_second } else { Some(file.roofline.cpu_bytes_per_second) };
+        let simulated = f64::from(self.frames) / FPS;
+        let fraction =
+            outcome.bytes.zip(bandwidth).map(|(bytes, most)| bytes as f64 / (time.median * simulated) / most);
+        Some(Row {
+            suite: suite.to_owned(),
+            scene: self.scene,
+            size: self.size,
+            vertices: outcome.vertices,
+            solver: self.solver,
+            place: self.place,
+            strain_limit: self.limit,
+            strain_max: outcome.strain_max,
+            strain_p99: outcome.strain_p99,
+            held: outcome.over == 0,
+            frames: self.frames,
+            frames_over: outcome.over,
+            seconds_per_second: time,
+            gpu_seconds: None,
+            substeps: outcome.substeps,
+            iterations: outcome.iterations,
+            inner_iterations: outcome.inner_iterations,
+            elastic_iterations: outcome.elastic_iterations,
+            dispatches: outcome.dispatches,
+            bytes_moved: outcome.bytes,
+            roofline_fraction: fraction,
+            energy_drift: outcome.drift,
+            first_step_seconds: outcome.first_step,
+            compile_seconds: self.on_gpu.then_some(outcome.compile),
+        })
+    }
+}
+
+/// Kinetic and potential energy of the cloth \[J\]. What drag, damping and projection take shows as a loss.
+fn energy(cloth: &Cloth, gravity: [f64; 3]) -> Result<f64> {
+    let positions = cloth.snapshot()?.positions;
+    let velocities = cloth.velocities()?;
+    let one = |((x, v), m): ((&[f32; 3], &[f32; 3]), &f32)| {
+        let speed: f64 = v.iter().map(|v| f64::from(*v).powi(2)).sum();
+        let height: f64 = x.iter().zip(gravity).map(|(x, g)| f64::from(*x) * g).sum();
+        f64::from(*m) * (0.5 * speed - height)
+    };
+    Ok(positions.iter().zip(&velocities).zip(cloth.mesh().masses()).map(one).sum())
+}
+
+/// m g · 1 m: what the change of energy is measured by \[J\].
+fn scale(cloth: &Cloth, gravity: [f64; 3]) -> f64 {
+    let mass: f64 = cloth.mesh().masses().iter().map(|m| f64::from(*m)).sum();
+    let g = gravity.iter().map(|g| g * g).sum::<f64>().sqrt();
+    if g > 0.0 { mass * g } else { mass }
+}
+
+/// Elements of each list of the CPU's stream.
+const STREAM: usize = 1 << 22;
+
+/// Bytes per second of a triad a = b + s c on all threads, the best of several.
+pub(crate) fn cpu_bandwidth() -> f64 {
+    let (b, c) = (vec![1.0f32; STREAM], vec![2.0f32; STREAM]);
+    let mut a = vec![0.0f32; STREAM];
+    let mut best = 0.0f64;
+    for turn in 0..6 {
+        let factor = turn as f32;
+        let clock = Instant::now();
+        a.par_chunks_mut(1 << 15).enumerate().for_each(|(chunk, a)| {
+            let first = chunk << 15;
+            for ((a, b), c) in a.iter_mut().zip(&b[first..]).zip(&c[first..]) {
+                *a = b + factor * c;
+            }
+        });
+        best = best.max((12 * STREAM) as f64 / clock.elapsed().as_secs_f64());
+    }
+    std::hint::black_box(&a);
+    best
+}
+
+/// Bytes per second of copies between buffers of the adapter, read and write counted; `None` if it fails.
+pub(crate) fn adapter_bandwidth(gpu: &Gpu) -> Option<f64> {
+    let size = 1u64 << 24;
+    let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+    let buffer = |label| {
+        let label = Some(label);
+        gpu.device().create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false })
+    };
+    let (a, b) = (buffer("taut stream a"), buffer("taut stream b"));
+    let mut best = 0.0f64;
+    for copies in [1u32, 8, 8, 8] {
+        let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        for turn in 0..copies {
+            let (from, to) = if turn % 2 == 0 { (&a, &b) } else { (&b, &a) };
+            encoder.copy_buffer_to_buffer(from, 0, to, 0, size);
+        }
+        let clock = Instant::now();
+        gpu.queue().submit([encoder.finish()]);
+        gpu.device().poll(wgpu::PollType::wait_indefinitely()).ok()?;
+        best = best.max(2.0 * (size * u64::from(copies)) as f64 / clock.elapsed().as_secs_f64());
+    }
+    Some(best)
+}

@@ -1,0 +1,343 @@
+//! `taut bench`: time to strain, for people with a new GPU and for those who doubt.
+//!
+//! The unit of comparison is the time per simulated second at a strain limit that was really held, recomputed on the host
+//! in f64 from every frame. A run that missed its limit is shown as missed and ranks with nothing. Contenders run
+//! interleaved, one repetition of each after the other, so that a busy machine is unfair to all alike.
+//!
+//! | Module | Does |
+//! |---|---|
+//! | [`suites`] | what is run |
+//! | [`measure`] | one run, and the bandwidth of memory |
+//! | [`machine`] | where it was run |
+//! | [`statistics`] | median, percentiles, spread, growth with size |
+//! | [`results`] | the result file, its schema, JSON and CSV |
+//! | [`table`], [`plot`] | rows for a terminal, plots as SVG |
+//! | [`compare`] | two files, row by row, with a judgement of noise |
+
+mod axis;
+pub(crate) mod compare;
+mod machine;
+mod measure;
+mod plot;
+mod read;
+pub(crate) mod results;
+#[cfg(test)]
+mod sample;
+mod statistics;
+mod suites;
+mod table;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use taut::Method;
+use taut::io::atomic::AtomicFile;
+
+use crate::Outcome;
+use crate::options::{size, strain};
+use crate::output;
+use measure::Bench;
+use results::{ResultFile, Row, Samples};
+use statistics::growth;
+use suites::{Place, SUITES, Suite};
+
+/// Options of `taut bench`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// What is measured; `taut bench --list` explains
+    #[arg(value_name = "SUITE", default_value = "solvers", value_parser = PossibleValuesParser::new(SUITES.map(|suite| suite.name)))]
+    suites: Vec<String>,
+
+    /// List the suites and what they do
+    #[arg(long)]
+    list: bool,
+
+    /// Part of the name of the adapter to measure besides the CPU, or `none`; by default the first that is no software
+    #[arg(long, value_name = "SUBSTRING", value_parser = NonEmptyStringValueParser::new())]
+    adapter: Option<String>,
+
+    /// Vertices per side, with commas between
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = size)]
+    sizes: Vec<u32>,
+
+    /// Solvers, with commas between
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = PossibleValuesParser::new(Method::NAMES))]
+    solvers: Vec<String>,
+
+    /// Largest strain allowed: a fraction (0.01) or percent (1%)
+    #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = strain, allow_hyphen_values = true)]
+    strain: f64,
+
+    /// Repetitions of each run
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repetitions: u32,
+
+    /// Write the results as JSON to this file (schema: `taut bench --schema`)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write the results as CSV to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Write plots as SVG to this directory; it is made if it is missing
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
+
+    /// Keep the results under this name, for --baseline
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    save_baseline: Option<String>,
+
+    /// Compare with the results of this name; exit code 1 if something became slower
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    baseline: Option<String>,
+
+    /// Once, at toy size: shows that everything works, not how fast it is
+    #[arg(long)]
+    quick: bool,
+
+    /// Print the JSON Schema of the result file
+    #[arg(long)]
+    schema: bool,
+}
+
+/// Options of `taut compare`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompareOptions {
+    /// Results of `taut bench --json`
+    first: PathBuf,
+
+    /// Results to compare with them
+    second: PathBuf,
+
+    /// Changes up to this many percent do not count
+    #[arg(long, value_name = "PERCENT", default_value = "5")]
+    fail_above: f64,
+
+    /// Differences of up to this many standard deviations are noise
+    #[arg(long, value_name = "K", default_value = "3")]
+    k: f64,
+
+    /// Compare hardware with software, or incomplete files, nevertheless
+    #[arg(long)]
+    force: bool,
+}
+
+/// Warnings that are printed; more would hide the table.
+const WARNINGS: usize = 3;
+
+/// The largest result file that is read.
+const LARGEST_FILE: u64 = 1 << 28;
+
+/// Runs suites.
+pub(crate) fn bench(options: &Options) -> Result<Outcome> {
+    if options.schema {
+        output::print(results::SCHEMA.trim_end())?;
+        return Ok(Outcome::Done);
+    }
+    if options.list {
+        let rows = SUITES.map(|suite| [suite.name.to_owned(), suite.does.to_owned()]);
+        output::print(&output::table(rows, 100))?;
+        return Ok(Outcome::Done);
+    }
+    let before = options.baseline.as_deref().map(|name| load(&baseline(name)?)).transpose()?;
+    for (option, path) in [("--json", &options.json), ("--csv", &options.csv)] {
+        if let Some(folder) = path.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty()) {
+            ensure!(folder.is_dir(), "{option}: there is no directory {}", folder.display());
+        }
+    }
+    let place = Place::choose(options.adapter.as_deref(), options.quick)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
+
+    let mut file = machine::file(&place)?;
+    if let Some(banner) = file.banner() {
+        output::say(&banner);
+    }
+    for name in &options.suites {
+        let suite = SUITES.into_iter().find(|suite| suite.name == *name).context("the suite is listed")?;
+        let runs = suite.runs(options, &place);
+        file.rows.extend(run(&suite, runs, options, &place, &file, &interrupted)?);
+    }
+    file.complete = !interrupted.load(Ordering::Relaxed);
+    tell(&file)?;
+    write(&file, options)?;
+    if !file.complete {
+        output::say("interrupted: what was finished is kept and marked as incomplete");
+        return Ok(Outcome::Interrupted);
+    }
+    match before {
+        Some(before) => judge(&before, &file, &compare::Options::default()),
+        None => Ok(Outcome::Done),
+    }
+}
+
+/// Compares two result files.
+pub(crate) fn compare_files(options: &CompareOptions) -> Result<Outcome> {
+    let (first, second) = (load(&options.first)?, load(&options.second)?);
+    let CompareOptions { fail_above, k, force, .. } = *options;
+    judge(&first, &second, &compare::Options { fail_above_percent: fail_above, k, force })
+}
+
+fn judge(first: &ResultFile, second: &ResultFile, options: &compare::Options) -> Result<Outcome> {
+    let comparison = match compare::compare(first, second, options) {
+        Ok(comparison) => comparison,
+        Err(refusal) => bail!("{refusal}"),
+    };
+    for warning in comparison.warnings.iter().take(WARNINGS) {
+        output::say(warning);
+    }
+    if comparison.warnings.len() > WARNINGS {
+        output::say(&format!("and {} more warnings of this kind", comparison.warnings.len() - WARNINGS));
+    }
+    output::print(&render(comparison.table()))?;
+    Ok(if comparison.exit_code() == 0 { Outcome::Done } else { Outcome::OverLimit })
+}
+
+/// Runs all repetitions of a suite, interleaved; what was finished when it is interrupted.
+fn run(
+    suite: &Suite,
+    mut runs: Vec<Bench>,
+    options: &Options,
+    place: &Place,
+    file: &ResultFile,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Row>> {
+    let repetitions = if options.quick { 1 } else { options.repetitions };
+    let bar =
+        ProgressBar::with_draw_target(Some(u64::from(repetitions) * runs.len() as u64), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}, {eta} left") {
+        bar.set_style(style);
+    }
+    for _ in 0..repetitions {
+        for bench in &mut runs {
+            if interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            bar.set_message(bench.label());
+            bench.repeat(place)?;
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(runs.into_iter().filter_map(|bench| bench.row(suite.name, file)).collect())
+}
+
+fn tell(file: &ResultFile) -> Result<()> {
+    output::print(&render(table::ranking(&file.rows)))?;
+    output::print(&render(table::work(&file.rows)))?;
+    for line in exponents(&file.rows) {
+        output::print(&line)?;
+    }
+    Ok(())
+}
+
+/// Growth of the time with the number of vertices, for each solver of the scaling suite.
+fn exponents(rows: &[Row]) -> Vec<String> {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.suite == "scaling" && row.held).collect();
+    let mut names: Vec<(&str, &str)> = rows.iter().map(|row| (row.solver.as_str(), row.place.as_str())).collect();
+    names.sort_unstable();
+    names.dedup();
+    let line = |(solver, place): (&str, &str)| {
+        let of = rows.iter().filter(|row| row.solver == solver && row.place == place);
+        let (x, y): (Vec<f64>, Vec<f64>) = of.map(|row| (row.vertices as f64, row.seconds_per_second.median)).unzip();
+        let growth = growth(&x, &y)?;
+        let error = growth.error.map_or_else(String::new, |error| format!(" ± {error:.2}"));
+        Some(format!("{solver} on {place}: time grows as vertices^{:.2}{error}", growth.exponent))
+    };
+    names.into_iter().filter_map(line).collect()
+}
+
+fn render(table: table::Table) -> String {
+    output::table(std::iter::once(table.header).chain(table.rows), 160)
+}
+
+fn write(file: &ResultFile, options: &Options) -> Result<()> {
+    let json = format!("{:#}\n", file.to_json());
+    if let Some(path) = &options.json {
+        write_file(path, &json)?;
+    }
+    if let Some(name) = &options.save_baseline {
+        let path = baseline(name)?;
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).context("cannot make target/taut-bench")?;
+        write_file(&path, &json)?;
+    }
+    if let Some(path) = &options.csv {
+        write_file(path, &file.to_csv())?;
+    }
+    if let Some(directory) = &options.plot {
+        std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        for (name, svg) in plots(file) {
+            write_file(&directory.join(name), &svg)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, text: &str) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(file.finish()?)
+}
+
+/// One plot for each suite and scene: time per simulated second against vertices.
+fn plots(file: &ResultFile) -> Vec<(String, String)> {
+    let mut keys: Vec<(String, String)> = file.rows.iter().map(|row| (row.suite.clone(), row.scene.clone())).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let plot = |(suite, scene): (String, String)| {
+        let of = |row: &&Row| row.suite == suite && row.scene == scene;
+        let rows: Vec<Row> = file.rows.iter().filter(of).cloned().collect();
+        let axis = |title: &str| plot::Axis { title: title.to_owned(), scale: axis::Scale::Log };
+        let title = format!("{scene}: time to strain");
+        let (x, y) = (axis("vertices"), axis("time per simulated second [s/s]"));
+        let drawing = plot::Plot::new(&title, x, y, plot::series(&rows, |row| row.vertices as f64), file).draw();
+        let part = plot::Axis { title: "part of the streaming bandwidth".to_owned(), scale: axis::Scale::Linear };
+        let title = format!("{scene}: bandwidth");
+        let roofline = plot::Plot::new(&title, axis("vertices"), part, fractions(&rows), file).draw();
+        [(format!("{suite}-{scene}.svg"), drawing.svg), (format!("{suite}-{scene}-bandwidth.svg"), roofline.svg)]
+    };
+    keys.into_iter().flat_map(plot).collect()
+}
+
+/// Bandwidth of each solver and place, as a part of what memory can do there.
+fn fractions(rows: &[Row]) -> Vec<plot::Series> {
+    let mut series = plot::series(rows, |row| row.vertices as f64);
+    for one in &mut series {
+        for point in &mut one.points {
+            let same = |row: &&Row| {
+                (row.vertices as f64, row.seconds_per_second.median) == (point.x, point.y)
+                    && one.name.starts_with(&row.solver)
+            };
+            let fraction = rows.iter().find(same).and_then(|row| row.roofline_fraction);
+            (point.y, point.bar) = (fraction.unwrap_or(f64::NAN), None);
+        }
+        one.points.retain(|point| point.y.is_finite());
+    }
+    series.retain(|one| !one.points.is_empty());
+    series
+}
+
+/// Where the results of a name are kept.
+fn baseline(name: &str) -> Result<PathBuf> {
+    let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    ensure!(plain && !name.starts_with('.'), "a baseline's name has letters, digits, -, _ and . only, not {name:?}");
+    Ok(Path::new("target").join("taut-bench").join(format!("{name}.json")))
+}
+
+fn load(path: &Path) -> Result<ResultFile> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    ResultFile::read(file, LARGEST_FILE).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))
+}
+
+/// Samples per simulated second.
+fn samples(seconds: &[f64], simulated: f64) -> Option<Samples> {
+    Samples::new(seconds.iter().map(|seconds| seconds / simulated).collect())
+}

@@ -1,0 +1,118 @@
+//! `taut bench` and `taut compare`, run as a user would.
+#![cfg(feature = "cli")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn taut(directory: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_taut"))
+        .args(arguments.split_whitespace())
+        .current_dir(directory)
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).expect("it was written")).expect("it is JSON")
+}
+
+const QUICK: &str = "bench solvers scaling adapters --quick --adapter none";
+
+#[test]
+fn quick_suites_write_what_they_found() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = taut(directory.path(), &format!("{QUICK} --json r.json --csv r.csv --plot plots"));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let file = json(&directory.path().join("r.json"));
+    assert_eq!(
+        (&file["schema_version"], &file["complete"], &file["software"]),
+        (&1.into(), &true.into(), &false.into())
+    );
+    assert!(file["roofline"]["cpu_bytes_per_second"].as_f64().is_some_and(|bandwidth| bandwidth > 1e8));
+    assert!(file["machine"]["adapter"].is_null() && file["machine"]["started"].as_str().is_some_and(|t| t.len() == 20));
+    let rows = file["rows"].as_array().expect("rows");
+    // Three scenes and five solvers, one scene and five solvers, two scenes and the automatic one.
+    assert_eq!(rows.len(), 15 + 5 + 2);
+    for row in rows {
+        let number = |name: &str| row[name].as_f64().expect("a number");
+        assert_eq!(row["held"], number("strain_max").le(&number("strain_limit")), "{row}");
+        assert!(row["held"] == true && number("frames") == 3.0 && number("dispatches") > 0.0, "{row}");
+        assert!(number("bytes_moved") > 0.0 && number("roofline_fraction") > 0.0, "{row}");
+        let time = &row["seconds_per_second"];
+        assert!(time["raw"].as_array().is_some_and(|raw| raw.len() == 1) && time["median"] == time["p95"], "{row}");
+    }
+    let csv = std::fs::read_to_string(directory.path().join("r.csv")).expect("it was written");
+    assert_eq!(csv.lines().count(), 1 + rows.len());
+    let plots = std::fs::read_dir(directory.path().join("plots")).expect("it was made").count();
+    assert_eq!(plots, 2 * (3 + 1 + 2));
+    for name in ["curtain", "drape", "auto", "yarn-sweep"] {
+        assert!(text(&output.stdout).contains(name), "{name} is not in the table");
+    }
+}
+
+#[test]
+fn comparisons_find_planted_changes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    let measure = "bench solvers --quick --adapter none --solvers auto --json a.json --save-baseline before";
+    assert_eq!(taut(path, measure).status.code(), Some(0));
+    let same = taut(path, "compare a.json a.json");
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
+    assert!(text(&same.stdout).contains("unchanged"));
+    assert!(path.join("target/taut-bench/before.json").is_file());
+
+    // Twice as slow, with as little noise as one sample shows.
+    let mut slower = json(&path.join("a.json"));
+    for row in slower["rows"].as_array_mut().expect("rows") {
+        let time = &mut row["seconds_per_second"];
+        for name in ["median", "p05", "p95"] {
+            time[name] = (2.0 * time[name].as_f64().expect("a number")).into();
+        }
+        time["raw"][0] = (2.0 * time["raw"][0].as_f64().expect("a number")).into();
+    }
+    std::fs::write(path.join("b.json"), slower.to_string()).expect("a file");
+    let found = taut(path, "compare a.json b.json");
+    assert_eq!(found.status.code(), Some(1), "{}", text(&found.stderr));
+    assert!(text(&found.stdout).contains("SLOWER"));
+    assert_eq!(taut(path, "compare b.json a.json").status.code(), Some(0), "faster is no regression");
+    assert_eq!(taut(path, "compare a.json b.json --fail-above 150").status.code(), Some(0));
+
+    let mut software = json(&path.join("a.json"));
+    software["software"] = true.into();
+    std::fs::write(path.join("s.json"), software.to_string()).expect("a file");
+    let refused = taut(path, "compare a.json s.json");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("software"), "{}", text(&refused.stderr));
+    assert_eq!(taut(path, "compare a.json s.json --force").status.code(), Some(0));
+}
+
+#[test]
+fn bad_calls_are_refused_in_one_sentence() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    std::fs::write(path.join("broken.json"), "{\"schema_version\": 1}").expect("a file");
+    for (arguments, expected) in [
+        ("compare missing.json missing.json", "cannot read missing.json"),
+        ("compare broken.json broken.json", "broken.json"),
+        ("bench nonsense", "solvers"),
+        ("bench --quick --adapter none --baseline ../x", "a baseline's name"),
+        ("bench --quick --adapter none --json no/such/file", "there is no directory no/such"),
+        ("bench --strain 2", "strain limit"),
+    ] {
+        let output = taut(path, arguments);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {told}");
+        assert!(told.lines().count() == 1 && told.contains(expected), "{arguments}: {told}");
+    }
+    let listed = taut(path, "bench --list");
+    assert!(["solvers", "scaling", "adapters"].iter().all(|suite| text(&listed.stdout).contains(suite)));
+    let schema = taut(path, "bench --schema");
+    let schema: Value = serde_json::from_slice(&schema.stdout).expect("the schema is JSON");
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+}
