@@ -12,8 +12,8 @@ struct SolidRow {
     counts: vec3<u32>, padding: u32,
 }
 
-// What touches a vertex: normal, 1 + number of the solid or 0, the reaction at which it withholds nothing, least speed along the
-// normal afterwards.
+// What touches a vertex: normal, 1 + number of the solid or 0, the reaction at which it withholds nothing, speed along the normal
+// after the step.
 struct Contact { normal: vec3<f32>, solid: u32, base: vec3<f32>, leaving: f32 }
 
 const PLANE: u32 = 0u;
@@ -32,10 +32,6 @@ const GRID: u32 = 4u;
 @group(0) @binding(7) var<storage, read_write> found_constraints: array<vec4<f32>>; // constraints
 @group(0) @binding(8) var<storage, read_write> velocities: array<vec4<f32>>;
 @group(0) @binding(9) var<storage, read> faults: array<u32>;
-
-fn turned(q: vec4<f32>, v: vec3<f32>) -> vec3<f32> {
-    return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v);
-}
 
 // Where a solid is at a part of the frame.
 struct Pose { position: vec3<f32>, rotation: vec4<f32> }
@@ -199,11 +195,6 @@ fn combined(hold: vec4<f32>, n: vec3<f32>) -> vec4<f32> {
         return hold;
     }
     return select(hold, vec4<f32>(), abs(dot(hold.xyz, n)) > 1e-3);
-}
-
-// What a hold leaves of a motion.
-fn left_by(hold: vec4<f32>, motion: vec3<f32>) -> vec3<f32> {
-    return hold.w * motion + ((1.0 - 2.0 * hold.w) * dot(hold.xyz, motion)) * hold.xyz;
 }
 
 // Motion that takes a vertex out of a solid, as far as its hold lets it.

@@ -38,7 +38,7 @@ fn hold_vertex(invocation: Invocation) {
         }
     }
     let beyond = displacements[v].xyz - way;
-    let left = hold.w * beyond + ((1.0 - 2.0 * hold.w) * dot(hold.xyz, beyond)) * hold.xyz;
+    let left = left_by(hold, beyond);
     displacements[v] = vec4<f32>(way + left, 0.0);
     reactions[v] += vec4<f32>((clock.force / vertex.inverse_mass) * (beyond - left), 0.0);
     found_constraints[v] = hold;

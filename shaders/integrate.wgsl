@@ -16,11 +16,6 @@
 @group(0) @binding(9) var<storage, read> faults: array<u32>;
 @group(0) @binding(10) var<storage, read_write> previous_velocities: array<vec4<f32>>;
 
-fn rotate(v: vec3<f32>) -> vec3<f32> {
-    let axis = frame.rotation.xyz;
-    return v + 2.0 * cross(axis, cross(axis, v) + frame.rotation.w * v);
-}
-
 // Moves the whole cloth to another place without giving it speed.
 @compute @workgroup_size(GROUP)
 fn relocate(invocation: Invocation) {
@@ -28,9 +23,9 @@ fn relocate(invocation: Invocation) {
     if (!running() || v >= range.end || frame.relocated == 0u) {
         return;
     }
-    let position = rotate(vertices[v].position) + frame.translation;
+    let position = turned(frame.rotation, vertices[v].position) + frame.translation;
     vertices[v].position = position;
-    velocities[v] = vec4<f32>(rotate(velocities[v].xyz), 0.0);
+    velocities[v] = vec4<f32>(turned(frame.rotation, velocities[v].xyz), 0.0);
     starts[v] = vec4<f32>(position, 0.0);
     displacements[v] = vec4<f32>();
 }

@@ -69,14 +69,18 @@ fn running() -> bool {
     return guards[range.guard / 4u][range.guard % 4u] != 0u;
 }
 
-// S of Baraff & Witkin (1998, eq. 13) applied to a motion: (n, 1) leaves what is across n, everything where n = 0; (n, 0)
-// leaves what is along n, nothing where n = 0.
+// What a constraint leaves of a motion, S of Baraff & Witkin (1998, eq. 13): (n, 1) leaves what is across n, everything where
+// n = 0; (n, 0) leaves what is along n, nothing where n = 0.
+fn left_by(constraint: vec4<f32>, motion: vec3<f32>) -> vec3<f32> {
+    return constraint.w * motion + ((1.0 - 2.0 * constraint.w) * dot(constraint.xyz, motion)) * constraint.xyz;
+}
+
+// What the constraint of a vertex leaves of its motion.
 fn allowed(v: u32, motion: vec3<f32>) -> vec3<f32> {
     if (frame.constrained == 0u) {
         return motion;
     }
-    let constraint = constraints[v];
-    return constraint.w * motion + ((1.0 - 2.0 * constraint.w) * dot(constraint.xyz, motion)) * constraint.xyz;
+    return left_by(constraints[v], motion);
 }
 
 // W = S/m applied to a pull [kg·m]: the displacement [m]. The one place where mass becomes motion.
@@ -113,6 +117,11 @@ fn banded_length(length: f32, rest: f32) -> f32 {
 // An edge strictly inside its band is left alone; with the default band of width 0 none is.
 fn in_band(length: f32, rest: f32) -> bool {
     return length > frame.stretch_min * rest && length < frame.stretch_max * rest;
+}
+
+// A vector turned by a unit quaternion.
+fn turned(q: vec4<f32>, v: vec3<f32>) -> vec3<f32> {
+    return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v);
 }
 
 // NaN, infinity and what is on its way there (beyond about 1e18) by their bits: WGSL lets a compiler assume that NaN and

@@ -5,6 +5,7 @@ use glam::{Quat, Vec3};
 use crate::cloth::{PinTarget, Pose};
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
+use crate::stage::hold::FREE;
 
 /// What keeps a vertex from moving freely (Baraff & Witkin 1998, eq. 13); see [`crate::Cloth::hold`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,7 +45,7 @@ impl Hold {
             Err(Error::OutOfRange { field, index: None, value: length, expected: "of a length above 0" })
         };
         Ok(match self {
-            Self::Free => [0.0, 0.0, 0.0, 1.0],
+            Self::Free => FREE,
             Self::Fixed => [0.0; 4],
             Self::Plane { normal } => unit("normal", normal)?.extend(1.0).to_array(),
             Self::Line { direction } => unit("direction", direction)?.extend(0.0).to_array(),
@@ -96,7 +97,7 @@ impl Selection {
         if positions.len() != count {
             return Err(Error::LengthMismatch { field: "positions", expected: count, found: positions.len() });
         }
-        let where_ = |inside: &dyn Fn(Vec3) -> bool| {
+        let chosen = |inside: &dyn Fn(Vec3) -> bool| {
             (0..count as u32).filter(|v| inside(Vec3::from(positions[*v as usize]))).collect()
         };
         let finite = |field: &'static str, vector: &[f32; 3]| {
@@ -120,7 +121,7 @@ impl Selection {
                     let (value, expected) = ((max - min).min_element().into(), "not above selection.max");
                     return Err(Error::OutOfRange { field: "selection.min", index: None, value, expected });
                 }
-                where_(&|point| point.cmpge(min).all() && point.cmple(max).all())
+                chosen(&|point| point.cmpge(min).all() && point.cmple(max).all())
             }
             Self::Plane { point, normal } => {
                 finite("selection.point", point)?;
@@ -130,7 +131,7 @@ impl Selection {
                     let (field, expected) = ("selection.normal", "of a length above 0");
                     return Err(Error::OutOfRange { field, index: None, value: 0.0, expected });
                 }
-                where_(&|point| (point - origin).dot(normal) >= 0.0)
+                chosen(&|point| (point - origin).dot(normal) >= 0.0)
             }
             Self::Group(name) => mesh.group(name)?.to_vec(),
         })

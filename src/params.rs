@@ -229,7 +229,7 @@ pub struct Contact {
     pub(crate) solid: u32,
     /// Reaction at which the contact withholds nothing \[N\].
     pub(crate) base: Vec3,
-    /// Least speed along the normal after the step \[m/s\].
+    /// Speed along the normal after the step \[m/s\].
     pub(crate) leaving: f32,
 }
 element!(Contact { 0: normal, 1: solid, 2: base, 3: leaving });

@@ -86,7 +86,8 @@ impl Cloth {
     }
 
     /// Force of the cloth on each pin \[N\], in the order of [`Mesh::pins`]: the mean over the last frame of what edges
-    /// and springs pull and the wind presses, and the pinned vertex's own weight. A support must supply the opposite. Waits for the GPU.
+    /// and springs pull and the wind presses, and the pinned vertex's own weight. A support must supply the opposite. Waits
+    /// for the GPU.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.

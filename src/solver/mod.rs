@@ -143,7 +143,7 @@ impl Default for Method {
 
 /// What (n, 1) or (n, 0) leaves of a motion: what is across n, or along n.
 #[inline]
-pub(crate) fn allowed([x, y, z, w]: [f32; 4], motion: Vec3) -> Vec3 {
+pub(crate) fn left_by([x, y, z, w]: [f32; 4], motion: Vec3) -> Vec3 {
     let n = Vec3::new(x, y, z);
     w * motion + ((1.0 - 2.0 * w) * n.dot(motion)) * n
 }
@@ -168,7 +168,7 @@ impl<'a> Freedom<'a> {
     #[inline]
     pub(crate) fn allowed(&self, v: usize, motion: Vec3) -> Vec3 {
         let Some(constraints) = self.0 else { return motion };
-        allowed(constraints[v], motion)
+        left_by(constraints[v], motion)
     }
 
     /// W = S/m of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes motion.

@@ -30,7 +30,7 @@
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
-//! | n; solid; reaction where D is 0; least speed along n afterwards | `contacts` | 1; ; N; m/s |
+//! | n; solid; reaction where D is 0; speed along n after the step | `contacts` | 1; ; N; m/s |
 //! | D | `taken` | m |
 //! | T | `wanted` | m |
 //! | μ, μ_k | `friction`, `sliding` | 1 |
@@ -43,8 +43,8 @@ use crate::fields::Domain;
 use crate::params::{Clock, Contact, Frame, SolidRow, Vertex};
 use crate::program::{Kernel, Part, Recorder};
 use crate::solid::grid::interpolate;
-use crate::solver::{Solver, allowed};
-use crate::stage::{control, padded, strain, xyz};
+use crate::solver::{Solver, left_by};
+use crate::stage::{control, padded, strain, turned, xyz};
 
 const WGSL: &str = include_str!("../../shaders/contact.wgsl");
 
@@ -96,11 +96,6 @@ pub fn end(recorder: &mut Recorder<'_>) {
 
 /// Steps along the way of a vertex through a step.
 const TRACE: u32 = 16;
-
-fn turned(q: Vec4, v: Vec3) -> Vec3 {
-    let axis = q.truncate();
-    v + 2.0 * axis.cross(axis.cross(v) + q.w * v)
-}
 
 /// Where a solid is at a part of the frame.
 #[derive(Clone, Copy)]
@@ -222,7 +217,7 @@ fn combined(hold: [f32; 4], n: Vec3) -> [f32; 4] {
 
 /// Motion that takes a vertex out of a solid, as far as its hold lets it.
 fn push_out(hold: [f32; 4], gap: f32, n: Vec3) -> Vec3 {
-    let way = allowed(hold, n);
+    let way = left_by(hold, n);
     let along = way.dot(n);
     if gap >= 0.0 || along < 0.01 { Vec3::ZERO } else { (-gap / along) * way }
 }
@@ -283,7 +278,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
             continue;
         }
         let per_force = vertex.inverse_mass / clock.force;
-        let mut taken = allowed(hold, per_force * (xyz(reactions[v]) - contact.base));
+        let mut taken = left_by(hold, per_force * (xyz(reactions[v]) - contact.base));
         if gap >= 0.0 && taken.dot(n) > 0.0 {
             contacts[v].solid = 0;
             contacts[v].base = xyz(reactions[v]);
@@ -328,7 +323,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
                 left = wanted - friction;
                 left *= (slip.length() / left.length().max(1e-30)).min(1.0);
             }
-            u += allowed(hold, left - slip);
+            u += left_by(hold, left - slip);
             taken += friction - held;
         }
         displacements[v] = padded(u);

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::solver::allowed;
+use crate::solver::left_by;
 use crate::stage::{padded, xyz};
 
 const WGSL: &str = include_str!("../../shaders/hold.wgsl");
@@ -62,7 +62,7 @@ fn hold_vertex_body(run: &mut Run<'_>) -> Result<()> {
             }
         }
         let beyond = xyz(displacements[v]) - way;
-        let left = allowed(hold, beyond);
+        let left = left_by(hold, beyond);
         displacements[v] = padded(way + left);
         reactions[v] = padded(xyz(reactions[v]) + (clock.force / vertex.inverse_mass) * (beyond - left));
         constraints[v] = hold;

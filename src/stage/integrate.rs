@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::stage::{padded, xyz};
+use crate::stage::{padded, turned, xyz};
 
 const WGSL: &str = include_str!("../../shaders/integrate.wgsl");
 
@@ -72,11 +72,6 @@ pub fn commit(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&COMMIT, Domain::Vertices);
 }
 
-fn rotate(frame: &Frame, v: Vec3) -> Vec3 {
-    let axis = frame.rotation.truncate();
-    v + 2.0 * axis.cross(axis.cross(v) + frame.rotation.w * v)
-}
-
 fn relocate_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
     let mut vertices = run.write::<Vertex>("vertices")?;
@@ -87,9 +82,9 @@ fn relocate_body(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     for v in run.range() {
-        let position = rotate(frame, vertices[v].position) + frame.translation;
+        let position = turned(frame.rotation, vertices[v].position) + frame.translation;
         vertices[v].position = position;
-        velocities[v] = padded(rotate(frame, xyz(velocities[v])));
+        velocities[v] = padded(turned(frame.rotation, xyz(velocities[v])));
         starts[v] = padded(position);
         displacements[v] = [0.0; 4];
     }

@@ -17,7 +17,7 @@ pub mod springs;
 pub mod strain;
 pub mod wind;
 
-use glam::Vec3;
+use glam::{Vec3, Vec4};
 
 use crate::fields::Spec;
 use crate::program::{Part, Recorder};
@@ -111,6 +111,12 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
 /// First three lanes of a padded vector.
 pub(crate) fn xyz(padded: [f32; 4]) -> Vec3 {
     Vec3::new(padded[0], padded[1], padded[2])
+}
+
+/// A vector turned by a unit quaternion.
+pub(crate) fn turned(q: Vec4, v: Vec3) -> Vec3 {
+    let axis = q.truncate();
+    v + 2.0 * axis.cross(axis.cross(v) + q.w * v)
 }
 
 /// A vector with an unused last lane.

@@ -21,7 +21,8 @@ pub(crate) fn file(place: &Place) -> Result<ResultFile> {
         adapter: place.gpu.as_ref().and_then(adapter),
         taut_version: env!("CARGO_PKG_VERSION").to_owned(),
         wgpu_version: "30".to_owned(),
-        rustc_version: option_env!("CARGO_PKG_RUST_VERSION").unwrap_or_default().to_owned(),
+        // Cargo tells a build the oldest compiler that is allowed, not the one it uses.
+        rustc_version: String::new(),
         profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
         features: ["cli", "parallel", "wgpu-backends"].map(str::to_owned).to_vec(),
         command_line: std::env::args().collect(),

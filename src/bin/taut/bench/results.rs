@@ -66,7 +66,7 @@ pub(crate) struct Machine {
     pub(crate) taut_version: String,
     /// Version of wgpu.
     pub(crate) wgpu_version: String,
-    /// Version of the compiler.
+    /// Version of the compiler; empty if unknown.
     pub(crate) rustc_version: String,
     /// Profile of the build, `release` or `debug`.
     pub(crate) profile: String,
