@@ -82,6 +82,8 @@ pub mod solver;
 pub mod stage;
 pub mod substeps;
 pub mod topology;
+#[cfg(all(feature = "validate", not(target_arch = "wasm32")))]
+pub mod validate;
 pub mod yarns;
 
 pub use cloth::{Cloth, FrameInput, Live, PinTarget, Pose, vertex_attribute, vertex_layout};

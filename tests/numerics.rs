@@ -77,15 +77,7 @@ fn states() -> Vec<(String, Scene)> {
 
 /// The judge's view of a scene, with the same f32 numbers.
 fn system(scene: &Scene) -> System {
-    let mesh = &scene.mesh;
-    let edges = taut::Topology::new(mesh).yarns.edges;
-    System::new(
-        scene.start.iter().map(|x| x.map(f64::from)).collect(),
-        mesh.inverse_masses().into_iter().map(f64::from).collect(),
-        edges.iter().map(|edge| (edge.tail, edge.head)).collect(),
-        edges.iter().map(|edge| f64::from(edge.rest)).collect(),
-    )
-    .expect("the mesh is valid")
+    System::of_scene(scene).expect("the mesh is valid")
 }
 
 /// Runs kernels over all their elements.

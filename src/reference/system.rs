@@ -5,7 +5,7 @@ use faer::sparse::{SparseColMat, Triplet};
 use glam::DVec3;
 
 use super::Failure;
-use crate::{Error, Result};
+use crate::{Error, Result, Scene, Topology};
 
 /// Edge lengths below this fraction of the rest length count as zero.
 const COLLAPSED: f64 = 1e-12;
@@ -34,6 +34,21 @@ impl System {
         let system = Self { positions, inverse_masses, edges, rests };
         system.validate()?;
         Ok(system)
+    }
+
+    /// The edges of a scene at its start, in the order of [`crate::Topology`], with the same numbers; springs and solids
+    /// are left out.
+    ///
+    /// # Errors
+    /// As [`System::validate`].
+    pub fn of_scene(scene: &Scene) -> Result<Self> {
+        let edges = Topology::new(&scene.mesh).yarns.edges;
+        Self::new(
+            scene.start.iter().map(|x| x.map(f64::from)).collect(),
+            scene.mesh.inverse_masses().into_iter().map(f64::from).collect(),
+            edges.iter().map(|edge| (edge.tail, edge.head)).collect(),
+            edges.iter().map(|edge| f64::from(edge.rest)).collect(),
+        )
     }
 
     /// Checks that lengths match, indices are in range, and numbers are usable.

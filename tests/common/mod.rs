@@ -1,13 +1,8 @@
 //! What several test files need.
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
-use std::sync::Arc;
-
-use taut::solid::{Grid, icosphere};
-use taut::{
-    Cloth, Elasticity, FastProjection, FrameInput, Gpu, Hold, Mesh, MeshDescriptor, Method, Preconditioner, Scene,
-    Settings, Solid, SolidShape, Stepping, Substeps, Wind, YarnSweep, wgpu,
-};
+pub(crate) use taut::validate::{everything_else, warm, windy};
+use taut::{Cloth, Elasticity, FrameInput, Gpu, Method, Scene, Settings, wgpu};
 
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
 /// failure where `TAUT_REQUIRE_GPU=1`.
@@ -48,19 +43,12 @@ pub(crate) fn methods() -> impl Iterator<Item = (&'static str, Method)> {
 
 /// Names of the built-in solvers, and of their variants with other kernels.
 pub(crate) fn solvers() -> impl Iterator<Item = &'static str> {
-    Method::NAMES.into_iter().chain([LINES, POINTS])
+    taut::validate::SOLVERS.into_iter()
 }
-
-const LINES: &str = "fast-projection with lines";
-const POINTS: &str = "fast-projection with the diagonal";
 
 /// The solver of a name that [`solvers`] lists.
 pub(crate) fn method(name: &str) -> Method {
-    if name == LINES || name == POINTS {
-        let preconditioner = if name == LINES { Preconditioner::Lines } else { Preconditioner::Jacobi };
-        return Method::FastProjection(FastProjection { preconditioner, ..Default::default() });
-    }
-    Method::named(name).expect("a listed name is known")
+    taut::validate::method(name).expect("a listed name is known")
 }
 
 pub(crate) fn frame(dt: f32) -> FrameInput<'static> {
@@ -124,64 +112,7 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
 
 /// A curved sheet with hinges among solids of every kind that move, with every kind of hold.
 pub(crate) fn crowded(size: u32, settings: Settings) -> Cloth {
-    let flat = taut::scene::sheet(size).expect("a known scene").mesh;
-    let bent = |[x, _, z]: &[f32; 3]| [0.5 + 0.5 * (x - 0.5).sin(), 0.5 * (x - 0.5).cos(), *z];
-    let start: Vec<[f32; 3]> = flat.positions().iter().map(bent).collect();
-    let mesh = Mesh::new(MeshDescriptor {
-        positions: start.clone(),
-        faces: flat.faces().to_vec(),
-        bending: 1e-3,
-        curved: true,
-        ..Default::default()
-    });
-    let mut scene = Scene::new("crowded", mesh.expect("the sheet is valid"), start);
-    let grid = Grid::bake(&icosphere(0.2, 2), 16, 1 << 20).expect("a small grid");
-    for (number, (shape, at)) in [
-        (SolidShape::Sphere { radius: 0.2 }, [0.3, 0.27, 0.3]),
-        (SolidShape::Capsule { radius: 0.1, half_length: 0.2 }, [0.7, 0.17, 0.7]),
-        (SolidShape::Box { half: [0.1, 0.15, 0.2] }, [0.7, 0.32, 0.2]),
-        (SolidShape::Grid(Arc::new(grid)), [0.3, 0.27, 0.7]),
-        (SolidShape::Plane, [0.0, -0.2, 0.0]),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let turn = 0.3 * number as f32;
-        scene.solids.push(Solid {
-            velocity: [0.1, 0.2, -0.1],
-            angular_velocity: [turn, 0.5, -turn],
-            thickness: 0.01,
-            restitution: 0.2 * number as f32,
-            ..Solid::new(shape).at(at)
-        });
-    }
-    let mut cloth = cpu(scene, settings);
-    cloth.hold(&[0], Hold::Fixed).expect("a free vertex");
-    cloth.hold(&[size - 1], Hold::Line { direction: [1.0, 2.0, 0.5] }).expect("a free vertex");
-    cloth.hold(&[size * size - 1, size * size - size], Hold::Plane { normal: [0.1, 1.0, 0.3] }).expect("free vertices");
-    cloth
-}
-
-/// Fast projection with a warm start, which is for motion without violence.
-pub(crate) fn warm() -> Method {
-    Method::FastProjection(FastProjection { warm_start: Some(1.0), ..Default::default() })
-}
-
-/// Settings with the parts that the defaults do not use on small meshes.
-pub(crate) fn everything_else() -> Settings {
-    Settings {
-        method: Method::YarnSweep(YarnSweep { chords_from: 0.0, ..Default::default() }),
-        elasticity: Elasticity::Implicit,
-        stepping: Stepping::Bdf2,
-        substeps: Substeps::UpTo(6),
-        ..Default::default()
-    }
-}
-
-/// Gusts from aside, and triangles that may not shear much.
-pub(crate) fn windy() -> Settings {
-    let wind = Wind { velocity: [2.0, 1.0, 5.0], gust: 0.5, ..Default::default() };
-    Settings { wind: Some(wind), area_limit: Some([0.99, 1.01]), ..Default::default() }
+    taut::validate::crowded(size, settings).expect("the sheet and the settings are valid")
 }
 
 /// Reproducible random numbers (SplitMix64).

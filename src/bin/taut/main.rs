@@ -7,6 +7,7 @@ mod options;
 mod output;
 mod run;
 mod summary;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -32,10 +33,17 @@ enum Command {
     Bench(bench::Options),
     /// Compare two result files of `bench`; exit code 1 if something became slower
     Compare(bench::CompareOptions),
+    /// Check that an adapter computes the right cloth: kernel by kernel against the CPU, and whole steps against f64
+    #[command(after_help = VALIDATE_CODES)]
+    Validate(validate::Options),
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some frames are over the limit, or a comparison found something slower; \
 2 bad usage or input, or no such backend or adapter; 130 interrupted.\n\
+WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
+
+const VALIDATE_CODES: &str = "Exit codes: 0 everything passed, or failed as it is known to on this adapter; 1 something failed; \
+2 bad usage, or nothing to validate: no such adapter, or none that computes; 130 interrupted.\n\
 WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
 
 /// How a command ended, if nothing was wrong with it.
@@ -69,6 +77,7 @@ fn main() -> ExitCode {
         Command::Adapters(options) => adapters::list(&options),
         Command::Bench(options) => bench::bench(&options),
         Command::Compare(options) => bench::compare_files(&options),
+        Command::Validate(options) => validate::validate(&options),
     };
     match outcome {
         Ok(outcome) => outcome.into(),

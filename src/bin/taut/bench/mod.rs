@@ -281,7 +281,7 @@ fn write(file: &ResultFile, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn write_file(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(file.finish()?)

@@ -1,0 +1,88 @@
+//! Equal bits: again, and on a device that can do less.
+
+use super::subjects::{FRAME, SOLVERS, method};
+use super::{Check, Depth, Failure, Seen};
+use crate::cloth::{Cloth, FrameInput};
+use crate::error::{Error, Result};
+use crate::gpu::Gpu;
+use crate::scene;
+use crate::settings::Settings;
+
+pub(super) fn checks(_: Depth) -> Vec<Check> {
+    let mut list = Vec::new();
+    for solver in SOLVERS {
+        list.push(Check::new(format!("bits/{solver}"), move |subject| {
+            let again = subject.with_limits(Gpu::required_limits())?;
+            equal([fingerprint(subject.gpu(), solver)?, fingerprint(&again, solver)?], "a second device")
+        }));
+    }
+    for solver in SOLVERS {
+        list.push(Check::new(format!("limits/{solver}"), move |subject| {
+            // 12 × 12 vertices and their edges are 3 and 5 workgroups: at most 3 in a dimension folds the dispatches.
+            let limits = wgpu::Limits { max_compute_workgroups_per_dimension: 3, ..Gpu::required_limits() };
+            let less = subject.with_limits(limits)?;
+            equal([fingerprint(subject.gpu(), solver)?, fingerprint(&less, solver)?], "lowered limits")
+        }));
+    }
+    list.push(Check::new("limits/too-large", |subject| {
+        let limits = wgpu::Limits { max_storage_buffer_binding_size: 1024, ..Gpu::required_limits() };
+        let less = subject.with_limits(limits)?;
+        match Cloth::on_gpu_blocking(&less, scene::curtain(9)?, Settings::default()) {
+            Err(Error::Limit { limit, .. }) => Ok(Seen::new(format!("refused, naming {limit}"))),
+            Err(other) => Err(Failure::new(format!("refused, but not by the limit: {other}"))),
+            Ok(_) => Err(Failure::new("a cloth beyond the limits of the device was accepted")),
+        }
+    }));
+    list
+}
+
+fn equal([first, second]: [u64; 2], what: &str) -> Result<Seen, Failure> {
+    if first == second {
+        Ok(Seen::new(format!("{first:016x} twice")))
+    } else {
+        Err(Failure::new(format!("{first:016x}, but {second:016x} with {what}")))
+    }
+}
+
+/// Checksum of everything that a few frames of a small cloth leave: positions, velocities, forces, counts. Equal in every
+/// process on the same adapter and build.
+///
+/// # Errors
+/// As [`Cloth::on_gpu`] and [`Cloth::step`].
+pub fn fingerprint(gpu: &Gpu, solver: &str) -> Result<u64> {
+    let settings = Settings { method: method(solver).unwrap_or_default(), strain_limit: 2e-3, ..Default::default() };
+    let mut cloth = Cloth::on_gpu_blocking(gpu, scene::hang(12)?, settings)?;
+    for _ in 0..4 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    let snapshot = cloth.snapshot()?;
+    let mut hash = Fnv::default();
+    let vectors = [cloth.velocities()?, cloth.pin_forces()?];
+    for x in snapshot.positions.iter().chain(vectors.iter().flatten()).flatten() {
+        hash.add(x.to_bits());
+    }
+    let report = snapshot.report;
+    for count in [report.iterations, report.inner_iterations, report.substeps, report.missed_substeps] {
+        hash.add(count);
+    }
+    hash.add(report.device_strain.to_bits());
+    Ok(hash.0)
+}
+
+/// FNV-1a of 64 bits: the same on every machine and with every compiler, which the standard library's hash does not
+/// promise.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, word: u32) {
+        for byte in word.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Every dispatch in lock-step with the CPU.
+
+use std::sync::Arc;
+
+use super::subjects::{FRAME, SOLVERS, crowded, everything_else, method, moving, warm, windy};
+use super::{Check, Depth, Failure, Seen, Subject, pairs};
+use crate::cloth::{Cloth, FrameInput, PinTarget};
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::Domain;
+use crate::lockstep;
+use crate::program::{Kernel, Recorder};
+use crate::scene::{self, Scene};
+use crate::settings::Settings;
+use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, YarnSweep};
+use crate::stage::Stage;
+use crate::stage::elastic::Elasticity;
+use crate::substeps::Substeps;
+
+/// Vertices per side: odd, above a workgroup's 64, with yarns long enough for chords.
+const SIZE: u32 = 9;
+/// Dispatches compared of each program: a substep or two of the longest.
+const MOST: u64 = 400;
+
+pub(super) fn checks(depth: Depth) -> Vec<Check> {
+    let mut list = Vec::new();
+    for (solver, name) in pairs(depth) {
+        list.push(Check::new(format!("kernels/{solver}/{name}"), move |subject| {
+            let settings = Settings { method: method(solver).unwrap_or_default(), ..Default::default() };
+            compare(subject, &moving(Scene::named(name, SIZE)?, settings)?, MOST)
+        }));
+    }
+    for solver in SOLVERS {
+        list.push(Check::new(format!("kernels/{solver}/whole-frame"), move |subject| {
+            let settings = Settings { method: few(method(solver).unwrap_or_default()), ..windy() };
+            compare(subject, &moving(scene::hang(SIZE)?, settings)?, u64::MAX)
+        }));
+        for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+            if depth == Depth::Quick && (elasticity == Elasticity::Implicit) != (solver == "auto") {
+                continue;
+            }
+            let name = if elasticity == Elasticity::Implicit { "crowded-implicit" } else { "crowded" };
+            list.push(Check::new(format!("kernels/{solver}/{name}"), move |subject| {
+                compare(subject, &in_a_crowd(method(solver).unwrap_or_default(), elasticity)?, 600)
+            }));
+        }
+    }
+    list.push(Check::new("kernels/fast-projection/warm-start", |subject| {
+        let settings =
+            Settings { method: warm(), substeps: Substeps::Fixed(6), strain_limit: 1e-3, ..Default::default() };
+        compare(subject, &after_ten_frames(scene::curtain(12)?, settings)?, MOST)
+    }));
+    list.push(Check::new("kernels/yarn-sweep/everything-else", |subject| {
+        compare(subject, &after_ten_frames(scene::hang(12)?, everything_else())?, MOST)
+    }));
+    list
+}
+
+/// Compares the program of a cloth on the CPU with its state.
+fn compare(subject: &Subject, cloth: &Cloth, at_most: u64) -> Result<Seen, Failure> {
+    let Some(fields) = cloth.fields() else { return Err(Failure::new("the cloth is not on the CPU")) };
+    let agreement = lockstep::compare(subject.gpu(), cloth.program(), &mut fields.clone(), at_most)?;
+    let mut kernels: Vec<&str> = cloth.program().dispatches().iter().map(|dispatch| dispatch.kernel.name).collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    let text = format!(
+        "{} dispatches, {} words, worst {:.2} of the bound",
+        agreement.dispatches, agreement.words, agreement.worst
+    );
+    Ok(Seen { text, compared: agreement.kernels, kernels })
+}
+
+/// A solver with few iterations, so that a whole frame with its last kernels is compared.
+fn few(method: Method) -> Method {
+    match method {
+        Method::GaussSeidel(solver) => Method::GaussSeidel(GaussSeidel { sweeps: 4, seed: Some(3), ..solver }),
+        Method::Jacobi(solver) => Method::Jacobi(Jacobi { sweeps: 8, ..solver }),
+        Method::FastProjection(solver) => {
+            Method::FastProjection(FastProjection { iterations: 2, inner_iterations: Some(5), ..solver })
+        }
+        Method::Auto(solver) => {
+            let sweep = YarnSweep { sweeps: 1, chords_from: 0.0, ..solver.sweep };
+            let projection = FastProjection { iterations: 1, inner_iterations: Some(5), ..solver.projection };
+            Method::Auto(Auto { sweep, projection })
+        }
+        Method::YarnSweep(solver) => Method::YarnSweep(YarnSweep { chords_from: 0.0, ..solver }),
+        other => other,
+    }
+}
+
+/// Holds, contact with moving solids of every kind, hinges and damping.
+fn in_a_crowd(method: Method, elasticity: Elasticity) -> Result<Cloth> {
+    let implicit = elasticity == Elasticity::Implicit;
+    let damping = if implicit { 0.01 } else { 0.0 };
+    let substeps = if implicit { Substeps::Fixed(3) } else { Substeps::Auto };
+    let mut cloth = crowded(SIZE, Settings { method, elasticity, damping, substeps, drag: 0.1, ..Default::default() })?;
+    for _ in 0..3 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    let target = PinTarget { vertex: 8, position: [0.98, 0.45, 0.0] };
+    cloth.step(&FrameInput { dt: FRAME, pin_targets: &[target] })?;
+    Ok(cloth)
+}
+
+fn after_ten_frames(scene: Scene, settings: Settings) -> Result<Cloth> {
+    let mut cloth = Cloth::on_cpu(scene, settings)?;
+    for _ in 0..10 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    Ok(cloth)
+}
+
+/// A stage whose WGSL is 0.1 % off its Rust body.
+static PLANTED: Kernel = Kernel::new(
+    "planted",
+    "@group(0) @binding(0) var<storage, read_write> forces: array<vec4<f32>>;
+     @compute @workgroup_size(GROUP) fn planted(invocation: Invocation) {
+         let v = element(invocation);
+         if (!running() || v >= range.end) { return; }
+         forces[v] += vec4<f32>(1.001e-3, 0.0, 0.0, 0.0);
+     }",
+    |run: &mut Run<'_>| {
+        let mut forces = run.write::<[f32; 4]>("forces")?;
+        for v in run.range() {
+            forces[v][0] += 1e-3;
+        }
+        Ok(())
+    },
+);
+
+#[derive(Debug)]
+struct Planted;
+
+impl Stage for Planted {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&PLANTED, Domain::Vertices);
+    }
+}
+
+/// A check that must fail: a stage whose shader is a thousandth off what the CPU does. Where it passes, nothing that the
+/// others say can be believed.
+pub fn planted() -> Check {
+    Check::new("self-test/planted", |subject| {
+        // Without springs: the bound is relative to the largest force.
+        let settings = Settings { stages: vec![Arc::new(Planted)], substeps: Substeps::Fixed(4), ..Default::default() };
+        let mut cloth = Cloth::on_cpu(scene::chain(SIZE)?, settings)?;
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+        compare(subject, &cloth, u64::MAX)
+    })
+}

@@ -1,0 +1,128 @@
+//! Cloths in motion that use everything there is.
+
+use std::sync::Arc;
+
+use crate::cloth::{Cloth, FrameInput, PinTarget, Pose};
+use crate::error::Result;
+use crate::hold::Hold;
+use crate::mesh::{Mesh, MeshDescriptor};
+use crate::scene::{self, Scene};
+use crate::settings::Settings;
+use crate::solid::{Grid, Solid, SolidShape, icosphere};
+use crate::solver::{FastProjection, Method, Preconditioner, YarnSweep};
+use crate::stage::elastic::Elasticity;
+use crate::stage::integrate::Stepping;
+use crate::stage::wind::Wind;
+use crate::substeps::Substeps;
+
+/// Length of a frame \[s\].
+pub(super) const FRAME: f32 = 1.0 / 60.0;
+
+/// Names of the built-in solvers, and of their variants with other kernels.
+pub const SOLVERS: [&str; 7] = [
+    "auto",
+    "fast-projection",
+    "gauss-seidel",
+    "jacobi",
+    "yarn-sweep",
+    "fast-projection-lines",
+    "fast-projection-diagonal",
+];
+
+/// The solver of a name of [`SOLVERS`].
+pub fn method(name: &str) -> Option<Method> {
+    let preconditioner = match name {
+        "fast-projection-lines" => Preconditioner::Lines,
+        "fast-projection-diagonal" => Preconditioner::Jacobi,
+        _ => return Method::named(name),
+    };
+    Some(Method::FastProjection(FastProjection { preconditioner, ..Default::default() }))
+}
+
+/// A cloth on the CPU somewhere in the middle of its motion, with every input of a frame in use: turned, pushed, a pin
+/// driven.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`] and [`Cloth::step`].
+pub fn moving(scene: Scene, settings: Settings) -> Result<Cloth> {
+    let pinned = scene.mesh.pins().first().copied();
+    let free = (0..scene.mesh.vertex_count() as u32).find(|vertex| !scene.mesh.pins().contains(vertex));
+    let settings = Settings { substeps: Substeps::Fixed(4), strain_limit: 1e-3, drag: 0.1, ..settings };
+    let mut cloth = Cloth::on_cpu(scene, settings)?;
+    for _ in 0..6 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    cloth.teleport(Pose { rotation: [0.0, 0.6, 0.0, 0.8], translation: [0.1, 0.2, 0.3] })?;
+    if let Some(free) = free {
+        cloth.add_impulse(free, [1e-4, 2e-4, 0.0])?;
+    }
+    let targets: Vec<PinTarget> =
+        pinned.into_iter().map(|vertex| PinTarget { vertex, position: [0.1, 0.2, 0.3] }).collect();
+    cloth.step(&FrameInput { dt: FRAME, pin_targets: &targets })?;
+    Ok(cloth)
+}
+
+/// A curved sheet with hinges among solids of every kind that move, with every kind of hold; on the CPU.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`].
+pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
+    let flat = scene::sheet(size)?.mesh;
+    let bent = |[x, _, z]: &[f32; 3]| [0.5 + 0.5 * (x - 0.5).sin(), 0.5 * (x - 0.5).cos(), *z];
+    let start: Vec<[f32; 3]> = flat.positions().iter().map(bent).collect();
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: start.clone(),
+        faces: flat.faces().to_vec(),
+        bending: 1e-3,
+        curved: true,
+        ..Default::default()
+    })?;
+    let mut scene = Scene::new("crowded", mesh, start);
+    let grid = Grid::bake(&icosphere(0.2, 2), 16, 1 << 20)?;
+    for (number, (shape, at)) in [
+        (SolidShape::Sphere { radius: 0.2 }, [0.3, 0.27, 0.3]),
+        (SolidShape::Capsule { radius: 0.1, half_length: 0.2 }, [0.7, 0.17, 0.7]),
+        (SolidShape::Box { half: [0.1, 0.15, 0.2] }, [0.7, 0.32, 0.2]),
+        (SolidShape::Grid(Arc::new(grid)), [0.3, 0.27, 0.7]),
+        (SolidShape::Plane, [0.0, -0.2, 0.0]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let turn = 0.3 * number as f32;
+        scene.solids.push(Solid {
+            velocity: [0.1, 0.2, -0.1],
+            angular_velocity: [turn, 0.5, -turn],
+            thickness: 0.01,
+            restitution: 0.2 * number as f32,
+            ..Solid::new(shape).at(at)
+        });
+    }
+    let mut cloth = Cloth::on_cpu(scene, settings)?;
+    cloth.hold(&[0], Hold::Fixed)?;
+    cloth.hold(&[size - 1], Hold::Line { direction: [1.0, 2.0, 0.5] })?;
+    cloth.hold(&[size * size - 1, size * size - size], Hold::Plane { normal: [0.1, 1.0, 0.3] })?;
+    Ok(cloth)
+}
+
+/// Fast projection with a warm start, which is for motion without violence.
+pub fn warm() -> Method {
+    Method::FastProjection(FastProjection { warm_start: Some(1.0), ..Default::default() })
+}
+
+/// Settings with the parts that the defaults do not use on small meshes.
+pub fn everything_else() -> Settings {
+    Settings {
+        method: Method::YarnSweep(YarnSweep { chords_from: 0.0, ..Default::default() }),
+        elasticity: Elasticity::Implicit,
+        stepping: Stepping::Bdf2,
+        substeps: Substeps::UpTo(6),
+        ..Default::default()
+    }
+}
+
+/// Gusts from aside, and triangles that may not shear much.
+pub fn windy() -> Settings {
+    let wind = Wind { velocity: [2.0, 1.0, 5.0], gust: 0.5, ..Default::default() };
+    Settings { wind: Some(wind), area_limit: Some([0.99, 1.01]), ..Default::default() }
+}
