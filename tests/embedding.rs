@@ -224,6 +224,30 @@ fn what_is_not_finite_never_becomes_public() {
 }
 
 #[test]
+fn steps_are_timed_by_the_devices_clock_where_it_is_asked_for() {
+    for adapter in pollster::block_on(Gpu::adapters()).iter().filter(|adapter| Gpu::check(adapter).is_ok()) {
+        let gpu = pollster::block_on(Gpu::open_timed(adapter)).unwrap();
+        let clock = adapter.features().contains(wgpu::Features::TIMESTAMP_QUERY);
+        let mut cloth = on(&gpu, scene::hang(9).unwrap());
+        let mut plain = on(&Gpu::open_blocking(adapter).unwrap(), scene::hang(9).unwrap());
+        assert_eq!(cloth.gpu_seconds(), None, "nothing was stepped yet");
+        for _ in 0..3 {
+            let wall = std::time::Instant::now();
+            cloth.step(&frame(FRAME)).unwrap();
+            let wall = wall.elapsed().as_secs_f64();
+            let seconds = cloth.gpu_seconds();
+            assert_eq!(seconds.is_some(), clock);
+            // No more than the whole step, and not nothing.
+            assert!(seconds.is_none_or(|seconds| seconds > 1e-7 && seconds <= wall), "{seconds:?} of {wall} s");
+            plain.step(&frame(FRAME)).unwrap();
+            assert_eq!(plain.gpu_seconds(), None);
+        }
+        assert_eq!(state(&cloth), state(&plain), "measuring changes nothing");
+    }
+    assert_eq!(cpu(scene::hang(9).unwrap(), settings()).gpu_seconds(), None);
+}
+
+#[test]
 fn the_hosts_error_handler_sees_nothing_of_ours() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -248,6 +248,12 @@ impl Cloth {
         self.times.seconds(part)
     }
 
+    /// Seconds that the last [`Cloth::step`] took by the clock of its device; `None` on the CPU, for recorded frames, and
+    /// where the device is not timed ([`Gpu::timed`]).
+    pub fn gpu_seconds(&self) -> Option<f64> {
+        self.runner().ok()?.seconds()
+    }
+
     /// Bytes that the kernels of the last frame read and wrote on the CPU, every field once per kernel; 0 on a GPU.
     pub fn bytes_moved(&self) -> u64 {
         self.times.bytes()

@@ -6,6 +6,7 @@ pub(crate) mod readback;
 pub(crate) mod runner;
 mod select;
 mod submit;
+mod timer;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,8 @@ pub struct Gpu {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     info: Option<wgpu::AdapterInfo>,
+    /// Whether steps are timed on the device.
+    timed: bool,
     shared: Arc<Shared>,
 }
 
@@ -72,7 +75,7 @@ impl Gpu {
         });
         outcome.await?;
         let shared = Arc::new(Shared { range_layout, pipelines: Mutex::default() });
-        Ok(Self { device: device.clone(), queue: queue.clone(), info: None, shared })
+        Ok(Self { device: device.clone(), queue: queue.clone(), info: None, timed: false, shared })
     }
 
     /// The limits that a device must have at least: wgpu's defaults.
@@ -104,6 +107,14 @@ impl Gpu {
     /// The adapter, where this crate chose it.
     pub fn adapter(&self) -> Option<&wgpu::AdapterInfo> {
         self.info.as_ref()
+    }
+
+    /// The same device, with steps timed by its own clock ([`crate::Cloth::gpu_seconds`]) where it was made with
+    /// [`wgpu::Features::TIMESTAMP_QUERY`]; nothing changes where it was not. Costs a read-back per step.
+    #[must_use]
+    pub fn timed(self) -> Self {
+        let timed = self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
+        Self { timed, ..self }
     }
 
     /// The pipeline of a kernel, compiled at its first use.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytemuck::bytes_of;
 
 use super::readback::{Staging, Waiting};
+use super::timer::Timer;
 use super::{Gpu, Pipeline, need, scoped};
 use crate::cpu::{Key, key};
 use crate::error::{Error, Result};
@@ -46,6 +47,10 @@ pub(crate) struct Runner {
     range_group: wgpu::BindGroup,
     /// Iterations that each loop took last time, by guard word: where the host looks first next time.
     pub(super) habits: Vec<u32>,
+    /// The device's clock, where it is asked for.
+    pub(super) timer: Option<Timer>,
+    /// Time of the last step by it \[s\].
+    pub(super) seconds: Option<f64>,
 }
 
 impl Runner {
@@ -61,10 +66,15 @@ impl Runner {
             ranges: Vec::new(),
             range_group,
             habits: vec![FIRST_BATCH; crate::params::GUARDS],
+            timer: None,
+            seconds: None,
         };
         for name in ALWAYS {
             runner.make_buffer(fields, fields.index(name)?).await?;
         }
+        let (timer, outcome) = scoped(&gpu.device, || Timer::new(gpu));
+        outcome.await?;
+        runner.timer = timer;
         runner.prepare(program, fields).await?;
         Ok(runner)
     }
@@ -251,7 +261,7 @@ impl Runner {
 
     /// Records the whole program into one compute pass, loops unrolled to their bounds.
     pub(crate) fn encode(&self, encoder: &mut wgpu::CommandEncoder) {
-        let mut pass = begin(encoder);
+        let mut pass = begin(encoder, None);
         self.encode_ops(&mut pass, &self.ops);
     }
 
@@ -291,7 +301,7 @@ impl Runner {
             return Err(Error::Field { name: dispatch.kernel.name.into(), problem });
         };
         let groups = self.fold(dispatch)?;
-        self.encode_dispatch(&mut begin(encoder), bound, record as u32 * self.stride(), groups);
+        self.encode_dispatch(&mut begin(encoder, None), bound, record as u32 * self.stride(), groups);
         Ok(())
     }
 
@@ -315,13 +325,21 @@ impl Runner {
         staging.bytes(&self.gpu.device, waiting).await
     }
 
+    /// Time of the last step by the device's clock \[s\].
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        self.seconds
+    }
+
     pub(crate) fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 }
 
-pub(super) fn begin(encoder: &mut wgpu::CommandEncoder) -> wgpu::ComputePass<'_> {
-    encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("taut"), timestamp_writes: None })
+pub(super) fn begin<'a>(
+    encoder: &'a mut wgpu::CommandEncoder,
+    timestamp_writes: Option<wgpu::ComputePassTimestampWrites<'_>>,
+) -> wgpu::ComputePass<'a> {
+    encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("taut"), timestamp_writes })
 }
 
 fn range(dispatch: &Dispatch) -> Range {

@@ -71,7 +71,7 @@ impl Backend {
                 failures.push((format!("{label} is software, slower than the CPU path"), None));
                 continue;
             }
-            match open(adapter).await {
+            match open(adapter, wgpu::Features::empty()).await {
                 Ok(gpu) => {
                     let reason = match named {
                         Some(name) => format!("{label} has `{name}` in its name"),
@@ -130,12 +130,13 @@ pub(super) fn label(info: &wgpu::AdapterInfo) -> String {
     format!("{} ({:?})", info.name, info.backend)
 }
 
-/// Opens a device with the limits that are needed and no feature.
-pub(super) async fn open(adapter: &wgpu::Adapter) -> Result<Gpu> {
+/// Opens a device with the limits that are needed and these features.
+async fn open(adapter: &wgpu::Adapter, required_features: wgpu::Features) -> Result<Gpu> {
     Gpu::check(adapter)?;
     let (device, queue) = adapter
         .request_device(&wgpu::DeviceDescriptor {
             label: Some("taut"),
+            required_features,
             required_limits: Gpu::required_limits(),
             ..Default::default()
         })
@@ -157,7 +158,16 @@ impl Gpu {
     /// # Errors
     /// As [`Gpu::check`], and [`Error::Device`] if the request fails.
     pub async fn open(adapter: &wgpu::Adapter) -> Result<Self> {
-        open(adapter).await
+        open(adapter, wgpu::Features::empty()).await
+    }
+
+    /// [`Gpu::open`] for those who measure: with the device's own clock where the adapter has one ([`Gpu::timed`]).
+    ///
+    /// # Errors
+    /// As [`Gpu::open`].
+    pub async fn open_timed(adapter: &wgpu::Adapter) -> Result<Self> {
+        let features = adapter.features() & wgpu::Features::TIMESTAMP_QUERY;
+        Ok(open(adapter, features).await?.timed())
     }
 
     /// [`Gpu::new`] for callers that are not async.

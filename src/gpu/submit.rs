@@ -3,6 +3,7 @@
 use super::readback::{Staging, Waiting};
 use super::runner::{Op, Runner, begin, ready};
 use super::scoped;
+use super::timer::Timer;
 use crate::error::Result;
 
 /// A recursive future; `Send` where wgpu's types are.
@@ -25,11 +26,25 @@ impl Runner {
     pub(crate) async fn run(&mut self, inputs: &[(&str, &[u8])], most: u64, waiting: Waiting) -> Result<u64> {
         self.submit_scoped(|encoder| self.record_inputs(encoder, inputs))??;
         let mut chunk = Chunk { pending: Vec::new(), submitted: 0, most: most.max(1), waiting };
+        self.seconds = None;
+        if let Some(timer) = &mut self.timer {
+            timer.begin();
+        }
         // A handle of its own: a future that is dropped half-way leaves the program where it was.
         let ops = self.ops.clone();
         self.run_ops(&ops, &mut chunk).await?;
         self.submit(&mut chunk, None)?;
+        self.seconds = self.read_timer(waiting).await?;
         Ok(chunk.submitted)
+    }
+
+    /// What the device's clock says about the passes of this step.
+    async fn read_timer(&self, waiting: Waiting) -> Result<Option<f64>> {
+        let Some(timer) = &self.timer else { return Ok(None) };
+        match self.submit_scoped(|encoder| timer.record(&self.gpu, encoder))? {
+            Some(staging) => Timer::seconds(&self.gpu, staging, waiting).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     fn run_ops<'a>(&'a mut self, ops: &'a [Op], chunk: &'a mut Chunk) -> Running<'a> {
@@ -82,7 +97,7 @@ impl Runner {
         Ok(())
     }
 
-    fn chunk_op(&self, op: &Op, chunk: &mut Chunk) -> Result<()> {
+    fn chunk_op(&mut self, op: &Op, chunk: &mut Chunk) -> Result<()> {
         if let Op::Dispatch { bound, offset, groups } = op {
             if chunk.pending.len() as u64 == chunk.most {
                 self.submit(chunk, None)?;
@@ -93,16 +108,19 @@ impl Runner {
     }
 
     /// Submits what is pending as one compute pass, and the read-back of a buffer behind it.
-    fn submit(&self, chunk: &mut Chunk, read: Option<&wgpu::Buffer>) -> Result<Option<Staging>> {
-        let staging = self.submit_scoped(|encoder| {
+    fn submit(&mut self, chunk: &mut Chunk, read: Option<&wgpu::Buffer>) -> Result<Option<Staging>> {
+        let mut timer = self.timer.take();
+        let outcome = self.submit_scoped(|encoder| {
             if !chunk.pending.is_empty() {
-                let mut pass = begin(encoder);
+                let mut pass = begin(encoder, timer.as_mut().and_then(Timer::next));
                 for (bound, offset, groups) in &chunk.pending {
                     self.encode_dispatch(&mut pass, *bound, *offset, *groups);
                 }
             }
             read.map(|buffer| Staging::record(&self.gpu.device, encoder, &[(buffer, buffer.size())]))
-        })?;
+        });
+        self.timer = timer;
+        let staging = outcome?;
         chunk.submitted += chunk.pending.len() as u64;
         chunk.pending.clear();
         Ok(staging)
@@ -122,8 +140,9 @@ impl Runner {
     }
 
     /// Submits what is pending and reads a guard word.
-    async fn look(&self, guard: u32, chunk: &mut Chunk) -> Result<bool> {
-        let Some(staging) = self.submit(chunk, self.named("guards"))? else { return Ok(true) };
+    async fn look(&mut self, guard: u32, chunk: &mut Chunk) -> Result<bool> {
+        let guards = self.named("guards").cloned();
+        let Some(staging) = self.submit(chunk, guards.as_ref())? else { return Ok(true) };
         let bytes = staging.bytes(&self.gpu.device, chunk.waiting).await?;
         let words: Vec<u32> = bytemuck::pod_collect_to_vec(&bytes);
         Ok(words.get(guard as usize).is_some_and(|word| *word != 0))

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::bench::results::{ResultFile, Row};
+use crate::bench::results::{AdapterInfo, ResultFile, Row};
 use crate::bench::statistics::SIGMAS_PER_DEVIATION;
 use crate::bench::table::{Table, name, printable};
 use crate::output::{duration, percent, significant};
@@ -292,11 +292,9 @@ fn keyed(rows: &[Row]) -> Vec<(Key<'_>, &Row)> {
 fn different_machines(first: &ResultFile, second: &ResultFile) -> Vec<String> {
     let (a, b) = (&first.machine, &second.machine);
     let adapter = |file: &ResultFile| {
-        let adapter = file.machine.adapter.as_ref();
-        adapter.map_or_else(
-            || "none".to_owned(),
-            |a| format!("{} ({}, {} {})", a.name, a.backend, a.driver, a.driver_info),
-        )
+        let one = |a: &AdapterInfo| format!("{} ({}, {} {})", a.name, a.backend, a.driver, a.driver_info);
+        let all: Vec<String> = file.machine.adapters.iter().map(one).collect();
+        if all.is_empty() { "none".to_owned() } else { all.join("; ") }
     };
     let facts = [
         ("processor", a.cpu.clone(), b.cpu.clone()),
@@ -316,6 +314,8 @@ fn doubt(first: &Row, second: &Row) -> Option<String> {
     let samples = |row: &Row| row.seconds_per_second.raw.len();
     let reason = if first.vertices != second.vertices {
         format!("has {} and {} vertices: the scene is not the same", first.vertices, second.vertices)
+    } else if first.scene_hash != second.scene_hash {
+        "has two different scenes of that name and size".to_owned()
     } else if first.frames != second.frames {
         format!("has {} and {} frames: the work is not the same", first.frames, second.frames)
     } else if samples(first).min(samples(second)) < FEWEST_SAMPLES {

@@ -3,38 +3,48 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
-use taut::{Gpu, wgpu};
+use taut::wgpu;
 
 use super::measure::{adapter_bandwidth, cpu_bandwidth};
 use super::results::{AdapterInfo, Machine, ResultFile, Roofline, SCHEMA_VERSION};
 use super::suites::Place;
 
 /// An empty result file of this machine, with its bandwidths.
-pub(crate) fn file(place: &Place) -> Result<ResultFile> {
+pub(crate) fn file(places: &[Place]) -> ResultFile {
     let machine = Machine {
         os: std::env::consts::OS.to_owned(),
         kernel: first_line("/proc/sys/kernel/osrelease"),
         arch: std::env::consts::ARCH.to_owned(),
         cpu: processor(),
         threads: rayon::current_num_threads() as u32,
-        adapter: place.gpu.as_ref().and_then(adapter),
+        adapters: places.iter().filter_map(adapter).collect(),
         taut_version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: git_version::git_version!(args = ["--always", "--dirty=-modified"], fallback = "").to_owned(),
         wgpu_version: "30".to_owned(),
-        // Cargo tells a build the oldest compiler that is allowed, not the one it uses.
-        rustc_version: String::new(),
+        rustc_version: rustc_version_runtime::version().to_string(),
         profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
-        features: ["cli", "parallel", "wgpu-backends"].map(str::to_owned).to_vec(),
+        features: features(),
         command_line: std::env::args().collect(),
         started: now(),
     };
-    let adapter_bytes_per_second = place.gpu.as_ref().and_then(adapter_bandwidth);
-    let roofline = Roofline { cpu_bytes_per_second: cpu_bandwidth(), adapter_bytes_per_second };
-    let software = place.software;
-    Ok(ResultFile { schema_version: SCHEMA_VERSION, complete: true, software, machine, roofline, rows: Vec::new() })
+    ResultFile {
+        schema_version: SCHEMA_VERSION,
+        complete: true,
+        software: places.iter().any(|place| place.software),
+        machine,
+        roofline: Roofline { cpu_bytes_per_second: cpu_bandwidth() },
+        rows: Vec::new(),
+    }
 }
 
-fn adapter(gpu: &Gpu) -> Option<AdapterInfo> {
+/// Features of the crate that this program was built with.
+fn features() -> Vec<String> {
+    let all = [("cli", cfg!(feature = "cli")), ("parallel", cfg!(feature = "parallel"))];
+    all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn adapter(place: &Place) -> Option<AdapterInfo> {
+    let gpu = place.gpu.as_ref()?;
     let info = gpu.adapter()?;
     let limits = gpu.device().limits();
     let limits = BTreeMap::from([
@@ -42,7 +52,9 @@ fn adapter(gpu: &Gpu) -> Option<AdapterInfo> {
         ("max_storage_buffer_binding_size".to_owned(), limits.max_storage_buffer_binding_size),
         ("max_storage_buffers_per_shader_stage".to_owned(), limits.max_storage_buffers_per_shader_stage.into()),
     ]);
+    let clock = gpu.device().features().contains(wgpu::Features::TIMESTAMP_QUERY);
     Some(AdapterInfo {
+        label: place.label.clone(),
         name: info.name.clone(),
         backend: info.backend.to_str().to_owned(),
         device_type: match info.device_type {
@@ -60,9 +72,10 @@ fn adapter(gpu: &Gpu) -> Option<AdapterInfo> {
         pci_bus_id: info.device_pci_bus_id.clone(),
         subgroup_min: info.subgroup_min_size,
         subgroup_max: info.subgroup_max_size,
-        features: Vec::new(),
+        features: clock.then(|| "TIMESTAMP_QUERY".to_owned()).into_iter().collect(),
         limits,
-        timestamp_period: None,
+        timestamp_period: clock.then(|| gpu.queue().get_timestamp_period().into()),
+        bytes_per_second: adapter_bandwidth(gpu),
     })
 }
 

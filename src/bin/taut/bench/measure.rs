@@ -21,9 +21,11 @@ pub(crate) struct Bench {
     solver: String,
     limit: f64,
     frames: u32,
-    on_gpu: bool,
-    place: String,
+    /// Number of its place.
+    place: usize,
     seconds: Vec<f64>,
+    /// By the adapter's clock; as many as `seconds`, or none.
+    gpu_seconds: Vec<f64>,
     outcome: Option<Outcome>,
 }
 
@@ -43,31 +45,47 @@ struct Outcome {
     drift: Option<f64>,
     first_step: f64,
     compile: f64,
+    scene_hash: String,
+    settings: String,
 }
 
 impl Bench {
-    pub(crate) fn new(scene: &str, size: u32, solver: &str, limit: f64, frames: u32, on_gpu: bool) -> Self {
+    pub(crate) fn new(scene: &str, size: u32, solver: &str, limit: f64, frames: u32, place: usize) -> Self {
         Self {
             scene: scene.to_owned(),
             size,
             solver: solver.to_owned(),
             limit,
             frames,
-            on_gpu,
-            place: "cpu".to_owned(),
+            place,
             seconds: Vec::new(),
+            gpu_seconds: Vec::new(),
             outcome: None,
         }
     }
 
     /// What is being run, for a progress bar.
-    pub(crate) fn label(&self) -> String {
-        let place = if self.on_gpu { "adapter" } else { "cpu" };
-        format!("{} {} {} on {place}", self.scene, self.size, self.solver)
+    pub(crate) fn label(&self, places: &[Place]) -> String {
+        format!("{} {} {} on {}", self.scene, self.size, self.solver, places[self.place].label)
+    }
+
+    /// Takes over the bytes of the same run on the CPU: an adapter does the same work, but does not count it.
+    pub(crate) fn borrow_bytes(&mut self, runs: &[(String, u32, String, u64)]) {
+        let same =
+            |run: &&(String, u32, String, u64)| (&run.0, run.1, &run.2) == (&self.scene, self.size, &self.solver);
+        if let (Some(outcome), Some(run)) = (&mut self.outcome, runs.iter().find(same)) {
+            outcome.bytes.get_or_insert(run.3);
+        }
+    }
+
+    /// Scene, size, solver and bytes, where they were counted.
+    pub(crate) fn counted(&self) -> Option<(String, u32, String, u64)> {
+        Some((self.scene.clone(), self.size, self.solver.clone(), self.outcome.as_ref()?.bytes?))
     }
 
     /// One more repetition.
-    pub(crate) fn repeat(&mut self, place: &Place) -> Result<()> {
+    pub(crate) fn repeat(&mut self, places: &[Place]) -> Result<()> {
+        let place = &places[self.place];
         let scene = Scene::named(&self.scene, self.size)?;
         let settings = Settings {
             strain_limit: self.limit as f32,
@@ -76,14 +94,13 @@ impl Bench {
         };
         let gravity = settings.gravity.map(f64::from);
         let clock = Instant::now();
-        let mut cloth = match (&place.gpu, self.on_gpu) {
-            (Some(gpu), true) => {
-                self.place.clone_from(&place.label);
-                Cloth::on_gpu_blocking(gpu, scene, settings)?
-            }
-            _ => Cloth::on_cpu(scene, settings)?,
+        let (scene_hash, printed) = (fingerprint(&scene), format!("{settings:?}"));
+        let mut cloth = match &place.gpu {
+            Some(gpu) => Cloth::on_gpu_blocking(gpu, scene, settings)?,
+            None => Cloth::on_cpu(scene, settings)?,
         };
-        let mut outcome = Outcome { compile: clock.elapsed().as_secs_f64(), ..Outcome::default() };
+        let compile = clock.elapsed().as_secs_f64();
+        let mut outcome = Outcome { compile, scene_hash, settings: printed, ..Outcome::default() };
         outcome.vertices = cloth.mesh().vertex_count() as u64;
         let input = FrameInput { dt: (1.0 / FPS) as f32, ..Default::default() };
         let clock = Instant::now();
@@ -92,10 +109,12 @@ impl Bench {
         let start = energy(&cloth, gravity)?;
         let mut bytes = 0;
         let mut seconds = 0.0;
+        let mut gpu_seconds = Some(0.0);
         for _ in 0..self.frames {
             let clock = Instant::now();
             cloth.step(&input)?;
             seconds += clock.elapsed().as_secs_f64();
+            gpu_seconds = gpu_seconds.zip(cloth.gpu_seconds()).map(|(sum, one)| sum + one);
             let report = cloth.snapshot()?.report;
             outcome.over += u32::from(report.converged != Some(true));
             if let Some(strain) = &report.strain {
@@ -109,20 +128,23 @@ impl Bench {
             outcome.dispatches += report.dispatches;
             bytes += cloth.bytes_moved();
         }
-        outcome.bytes = (!self.on_gpu).then_some(bytes);
+        outcome.bytes = place.gpu.is_none().then_some(bytes);
         outcome.drift = Some((energy(&cloth, gravity)? - start) / scale(&cloth, gravity));
         self.seconds.push(seconds);
+        self.gpu_seconds.extend(gpu_seconds);
         self.outcome = Some(outcome);
         Ok(())
     }
 
     /// The row of a finished run; `None` if there was no repetition.
-    pub(crate) fn row(self, suite: &str, file: &ResultFile) -> Option<Row> {
+    pub(crate) fn row(self, suite: &str, places: &[Place], file: &ResultFile) -> Option<Row> {
+        let place = &places[self.place];
         let outcome = self.outcome?;
         let time = samples(&self.seconds, f64::from(self.frames) / FPS)?;
-        let bandwidth =
-            if self.on_gpu { file.roofline.adapter_bytes_per_second } else { Some(file.roofline.cpu_bytes_per_second) };
+        let bandwidth = file.bandwidth(&place.label);
         let simulated = f64::from(self.frames) / FPS;
+        let timed = self.gpu_seconds.len() == self.seconds.len();
+        let gpu_seconds = timed.then(|| samples(&self.gpu_seconds, simulated)).flatten();
         let fraction =
             outcome.bytes.zip(bandwidth).map(|(bytes, most)| bytes as f64 / (time.median * simulated) / most);
         Some(Row {
@@ -131,7 +153,9 @@ impl Bench {
             size: self.size,
             vertices: outcome.vertices,
             solver: self.solver,
-            place: self.place,
+            place: place.label.clone(),
+            scene_hash: outcome.scene_hash,
+            settings: outcome.settings,
             strain_limit: self.limit,
             strain_max: outcome.strain_max,
             strain_p99: outcome.strain_p99,
@@ -139,7 +163,7 @@ impl Bench {
             frames: self.frames,
             frames_over: outcome.over,
             seconds_per_second: time,
-            gpu_seconds: None,
+            gpu_seconds,
             substeps: outcome.substeps,
             iterations: outcome.iterations,
             inner_iterations: outcome.inner_iterations,
@@ -149,9 +173,33 @@ impl Bench {
             roofline_fraction: fraction,
             energy_drift: outcome.drift,
             first_step_seconds: outcome.first_step,
-            compile_seconds: self.on_gpu.then_some(outcome.compile),
+            compile_seconds: place.gpu.is_some().then_some(outcome.compile),
         })
     }
+}
+
+/// Fingerprint (FNV-1a) of a scene: the bits of its mesh, where it starts, and its solids as Rust prints them.
+fn fingerprint(scene: &Scene) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    };
+    let mesh = &scene.mesh;
+    for x in mesh.positions().iter().chain(&scene.start).flatten().chain(mesh.masses()) {
+        add(&x.to_le_bytes());
+    }
+    for link in mesh.edges().iter().chain(mesh.springs()) {
+        add(&link.tail.to_le_bytes());
+        add(&link.head.to_le_bytes());
+        add(&link.rest.to_le_bytes());
+        add(&link.stiffness.to_le_bytes());
+    }
+    for solid in &scene.solids {
+        add(format!("{:?} {} {}", solid.pose, solid.thickness, solid.friction).as_bytes());
+    }
+    format!("{hash:016x}")
 }
 
 /// Kinetic and potential energy of the cloth \[J\]. What drag, damping and projection take shows as a loss.

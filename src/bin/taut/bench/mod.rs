@@ -58,9 +58,10 @@ pub(crate) struct Options {
     #[arg(long)]
     list: bool,
 
-    /// Part of the name of the adapter to measure besides the CPU, or `none`; by default the first that is no software
+    /// Part of the name of an adapter to measure besides the CPU, or `none`; may be given several times. By default the first
+    /// that is no software; all of them for the suite `adapters`
     #[arg(long, value_name = "SUBSTRING", value_parser = NonEmptyStringValueParser::new())]
-    adapter: Option<String>,
+    adapter: Vec<String>,
 
     /// Vertices per side, with commas between
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = size)]
@@ -152,19 +153,20 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
             ensure!(folder.is_dir(), "{option}: there is no directory {}", folder.display());
         }
     }
-    let place = Place::choose(options.adapter.as_deref(), options.quick)?;
+    let all = options.suites.iter().all(|suite| suite == "adapters");
+    let places = Place::choose(&options.adapter, all, options.quick)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
 
-    let mut file = machine::file(&place)?;
+    let mut file = machine::file(&places);
     if let Some(banner) = file.banner() {
         output::say(&banner);
     }
     for name in &options.suites {
         let suite = SUITES.into_iter().find(|suite| suite.name == *name).context("the suite is listed")?;
-        let runs = suite.runs(options, &place);
-        file.rows.extend(run(&suite, runs, options, &place, &file, &interrupted)?);
+        let runs = suite.runs(options, &places);
+        file.rows.extend(run(&suite, runs, options, &places, &file, &interrupted)?);
     }
     file.complete = !interrupted.load(Ordering::Relaxed);
     tell(&file)?;
@@ -206,7 +208,7 @@ fn run(
     suite: &Suite,
     mut runs: Vec<Bench>,
     options: &Options,
-    place: &Place,
+    places: &[Place],
     file: &ResultFile,
     interrupted: &AtomicBool,
 ) -> Result<Vec<Row>> {
@@ -221,13 +223,15 @@ fn run(
             if interrupted.load(Ordering::Relaxed) {
                 break;
             }
-            bar.set_message(bench.label());
-            bench.repeat(place)?;
+            bar.set_message(bench.label(places));
+            bench.repeat(places)?;
             bar.inc(1);
         }
     }
     bar.finish_and_clear();
-    Ok(runs.into_iter().filter_map(|bench| bench.row(suite.name, file)).collect())
+    let counted: Vec<_> = runs.iter().filter_map(Bench::counted).collect();
+    runs.iter_mut().for_each(|bench| bench.borrow_bytes(&counted));
+    Ok(runs.into_iter().filter_map(|bench| bench.row(suite.name, places, file)).collect())
 }
 
 fn tell(file: &ResultFile) -> Result<()> {

@@ -27,6 +27,9 @@ pub(crate) const SOFTWARE_BANNER: &str = "Software adapter: these times say noth
 /// What stands beside results of a run that was interrupted.
 pub(crate) const INCOMPLETE_BANNER: &str = "Incomplete: the run was interrupted.";
 
+/// The place of rows that ran on no adapter.
+pub(crate) const CPU: &str = "cpu";
+
 /// A limit and a strain may differ by the rounding of f32 and still agree.
 const ROUNDING: f64 = 1e-6;
 
@@ -60,10 +63,12 @@ pub(crate) struct Machine {
     pub(crate) cpu: String,
     /// Threads that the CPU's kernels use.
     pub(crate) threads: u32,
-    /// The graphics adapter; `None` if nothing ran on one.
-    pub(crate) adapter: Option<AdapterInfo>,
+    /// The graphics adapters that were measured.
+    pub(crate) adapters: Vec<AdapterInfo>,
     /// Version of taut.
     pub(crate) taut_version: String,
+    /// The commit that it was built from, with `-modified` where that is not all; empty if unknown.
+    pub(crate) commit: String,
     /// Version of wgpu.
     pub(crate) wgpu_version: String,
     /// Version of the compiler; empty if unknown.
@@ -81,6 +86,8 @@ pub(crate) struct Machine {
 /// A graphics adapter, as wgpu tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AdapterInfo {
+    /// As rows name it in `place`.
+    pub(crate) label: String,
     /// Its name.
     pub(crate) name: String,
     /// wgpu's backend, as `WGPU_BACKEND` spells it.
@@ -107,15 +114,15 @@ pub(crate) struct AdapterInfo {
     pub(crate) limits: BTreeMap<String, u64>,
     /// Nanoseconds per tick of a timestamp; `None` where there are no timestamps.
     pub(crate) timestamp_period: Option<f64>,
+    /// Streaming bandwidth \[B/s\]; `None` if it could not be measured.
+    pub(crate) bytes_per_second: Option<f64>,
 }
 
 /// Streaming bandwidth: bytes read and written per second by a kernel that does nothing else.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Roofline {
-    /// Of the CPU with all its threads \[B/s\].
+    /// Of the CPU with all its threads \[B/s\]; those of adapters stand with them.
     pub(crate) cpu_bytes_per_second: f64,
-    /// Of the adapter \[B/s\]; `None` if there is none.
-    pub(crate) adapter_bytes_per_second: Option<f64>,
 }
 
 /// One solver on one cloth in one place. Counts are those of one repetition, which is `frames` frames; all repetitions
@@ -132,8 +139,12 @@ pub(crate) struct Row {
     pub(crate) vertices: u64,
     /// The solver.
     pub(crate) solver: String,
-    /// `cpu`, or a label of the adapter.
+    /// [`CPU`], or a label of the adapter.
     pub(crate) place: String,
+    /// Fingerprint of the cloth: mesh, start and solids.
+    pub(crate) scene_hash: String,
+    /// All settings, as Rust prints them.
+    pub(crate) settings: String,
     /// The strain that was allowed.
     pub(crate) strain_limit: f64,
     /// Largest strain at the end of any frame, recomputed on the host in f64. Infinite if a position was not finite,
@@ -247,10 +258,7 @@ impl ResultFile {
             complete: object.flag("complete")?,
             software: object.flag("software")?,
             machine: Machine::read(&object.object("machine")?)?,
-            roofline: Roofline {
-                cpu_bytes_per_second: roofline.amount("cpu_bytes_per_second")?,
-                adapter_bytes_per_second: roofline.or_null("adapter_bytes_per_second", Object::amount)?,
-            },
+            roofline: Roofline { cpu_bytes_per_second: roofline.amount("cpu_bytes_per_second")? },
             rows: object.objects("rows")?.iter().map(Row::read).collect::<Result<_, _>>()?,
         })
     }
@@ -262,10 +270,7 @@ impl ResultFile {
             "complete": self.complete,
             "software": self.software,
             "machine": self.machine.json(),
-            "roofline": {
-                "cpu_bytes_per_second": self.roofline.cpu_bytes_per_second,
-                "adapter_bytes_per_second": self.roofline.adapter_bytes_per_second,
-            },
+            "roofline": { "cpu_bytes_per_second": self.roofline.cpu_bytes_per_second },
             "rows": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
         })
     }
@@ -278,6 +283,14 @@ impl ResultFile {
             text += &line(row.cells().into_iter().chain([self.software.to_string()]));
         }
         text
+    }
+
+    /// Streaming bandwidth of a row's place \[B/s\].
+    pub(crate) fn bandwidth(&self, place: &str) -> Option<f64> {
+        if place == CPU {
+            return Some(self.roofline.cpu_bytes_per_second);
+        }
+        self.machine.adapters.iter().find(|adapter| adapter.label == place)?.bytes_per_second
     }
 
     /// What must stand beside these results, if anything.
@@ -294,7 +307,7 @@ impl Machine {
         let cpu = if self.cpu.is_empty() { "unknown processor" } else { &self.cpu };
         let threads = if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
         let mut text = format!("taut {} on {} {}, {cpu}, {threads}", self.taut_version, self.os, self.arch);
-        if let Some(adapter) = &self.adapter {
+        for adapter in &self.adapters {
             text += &format!("; {} ({}, {}), {}", adapter.name, adapter.backend, adapter.device_type, adapter.driver);
             text += &format!(" {}", adapter.driver_info);
         }
@@ -308,8 +321,9 @@ impl Machine {
             "arch": self.arch,
             "cpu": self.cpu,
             "threads": self.threads,
-            "adapter": self.adapter.as_ref().map(AdapterInfo::json),
+            "adapters": self.adapters.iter().map(AdapterInfo::json).collect::<Vec<_>>(),
             "taut_version": self.taut_version,
+            "commit": self.commit,
             "wgpu_version": self.wgpu_version,
             "rustc_version": self.rustc_version,
             "profile": self.profile,
@@ -326,8 +340,9 @@ impl Machine {
             arch: object.text("arch")?,
             cpu: object.text("cpu")?,
             threads: object.small_count("threads")?,
-            adapter: object.or_null("adapter", |object, name| AdapterInfo::read(&object.object(name)?))?,
+            adapters: object.objects("adapters")?.iter().map(AdapterInfo::read).collect::<Result<_, _>>()?,
             taut_version: object.text("taut_version")?,
+            commit: object.text("commit")?,
             wgpu_version: object.text("wgpu_version")?,
             rustc_version: object.text("rustc_version")?,
             profile: object.text("profile")?,
@@ -341,6 +356,7 @@ impl Machine {
 impl AdapterInfo {
     fn json(&self) -> Value {
         json!({
+            "label": self.label,
             "name": self.name,
             "backend": self.backend,
             "device_type": self.device_type,
@@ -354,11 +370,13 @@ impl AdapterInfo {
             "features": self.features,
             "limits": self.limits,
             "timestamp_period": self.timestamp_period,
+            "bytes_per_second": self.bytes_per_second,
         })
     }
 
     fn read(object: &Object<'_>) -> Result<Self, ReadError> {
         Ok(Self {
+            label: object.text("label")?,
             name: object.text("name")?,
             backend: object.text("backend")?,
             device_type: object.text("device_type")?,
@@ -372,6 +390,7 @@ impl AdapterInfo {
             features: object.texts("features")?,
             limits: object.counts("limits")?,
             timestamp_period: object.or_null("timestamp_period", Object::amount)?,
+            bytes_per_second: object.or_null("bytes_per_second", Object::amount)?,
         })
     }
 }
@@ -385,6 +404,8 @@ impl Row {
             "vertices": self.vertices,
             "solver": self.solver,
             "place": self.place,
+            "scene_hash": self.scene_hash,
+            "settings": self.settings,
             "strain_limit": self.strain_limit,
             "strain_max": self.strain_max,
             "strain_p99": self.strain_p99,
@@ -414,6 +435,8 @@ impl Row {
             vertices: object.count("vertices")?,
             solver: object.text("solver")?,
             place: object.text("place")?,
+            scene_hash: object.text("scene_hash")?,
+            settings: object.text("settings")?,
             strain_limit: object.amount("strain_limit")?,
             strain_max: object.amount_or_infinity("strain_max")?,
             strain_p99: object.amount_or_infinity("strain_p99")?,
@@ -546,8 +569,7 @@ mod tests {
     /// A file in which nothing is measured that need not be.
     fn sparse() -> ResultFile {
         let mut file = file(vec![row("hang", 10, "jacobi", &[0.5])]);
-        file.machine.adapter = None;
-        file.roofline.adapter_bytes_per_second = None;
+        file.machine.adapters.clear();
         file
     }
 
@@ -647,8 +669,8 @@ mod tests {
     fn all_fields() -> Vec<(String, String)> {
         let mut found = Vec::new();
         fields(&full().to_json(), "", "", &mut found);
-        // 6 of the file, 13 of the machine, 13 of the adapter, 2 of the roofline, 24 of the row, 2 × 5 of its samples.
-        assert_eq!(found.len(), 68);
+        // 6 of the file, 14 of the machine, 15 of the adapter, 1 of the roofline, 26 of the row, 2 × 5 of its samples.
+        assert_eq!(found.len(), 72);
         found
     }
 
@@ -667,7 +689,7 @@ mod tests {
     #[test]
     fn every_field_of_the_wrong_kind_is_named_by_its_path() {
         // No field is a list of lists; and none but these may be null.
-        let nullable = ["adapter", "timestamp_period", "adapter_bytes_per_second", "strain_max", "strain_p99"];
+        let nullable = ["timestamp_period", "bytes_per_second", "strain_max", "strain_p99"];
         let more = ["gpu_seconds", "bytes_moved", "roofline_fraction", "energy_drift", "compile_seconds"];
         for (path, pointer) in all_fields() {
             let name = path.rsplit('.').next().unwrap_or_default();
@@ -700,9 +722,9 @@ mod tests {
             ("/rows/0/gpu_seconds/median", json!(0.001), "rows[0].gpu_seconds.median must be that of the raw samples"),
             ("/machine/features/1", json!(3), "machine.features[1] must be text"),
             (
-                "/machine/adapter/limits/max_bind_groups",
+                "/machine/adapters/0/limits/max_bind_groups",
                 json!("4"),
-                "machine.adapter.limits must be an object of whole numbers",
+                "machine.adapters[0].limits must be an object of whole numbers",
             ),
         ];
         for (pointer, value, expected) in cases {
@@ -843,7 +865,7 @@ mod tests {
         assert_eq!(file.banner(), None);
         (file.software, file.complete) = (true, false);
         assert_eq!(file.banner().expect("a banner"), format!("{SOFTWARE_BANNER} {INCOMPLETE_BANNER}"));
-        file.machine.adapter = None;
+        file.machine.adapters.clear();
         (file.machine.cpu, file.machine.threads) = (String::new(), 1);
         assert_eq!(file.machine.caption(), "taut 0.1.0 on linux x86_64, unknown processor, 1 thread");
     }

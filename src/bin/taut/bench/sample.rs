@@ -7,6 +7,7 @@ use crate::bench::results::{AdapterInfo, Machine, ResultFile, Roofline, Row, SCH
 /// A complete file of a machine with an adapter.
 pub(crate) fn file(rows: Vec<Row>) -> ResultFile {
     let adapter = AdapterInfo {
+        label: "llvmpipe".into(),
         name: "llvmpipe".into(),
         backend: "vulkan".into(),
         device_type: "software".into(),
@@ -20,6 +21,7 @@ pub(crate) fn file(rows: Vec<Row>) -> ResultFile {
         features: vec!["TIMESTAMP_QUERY".into()],
         limits: BTreeMap::from([("max_bind_groups".into(), 4)]),
         timestamp_period: Some(1.0),
+        bytes_per_second: Some(3e11),
     };
     let machine = Machine {
         os: "linux".into(),
@@ -27,8 +29,9 @@ pub(crate) fn file(rows: Vec<Row>) -> ResultFile {
         arch: "x86_64".into(),
         cpu: "Example 9000".into(),
         threads: 8,
-        adapter: Some(adapter),
+        adapters: vec![adapter],
         taut_version: "0.1.0".into(),
+        commit: "0123abc".into(),
         wgpu_version: "30.0.0".into(),
         rustc_version: "1.95.0".into(),
         profile: "release".into(),
@@ -36,7 +39,7 @@ pub(crate) fn file(rows: Vec<Row>) -> ResultFile {
         command_line: vec!["taut".into(), "bench".into()],
         started: "2026-01-31T12:00:00Z".into(),
     };
-    let roofline = Roofline { cpu_bytes_per_second: 2e10, adapter_bytes_per_second: Some(3e11) };
+    let roofline = Roofline { cpu_bytes_per_second: 2e10 };
     ResultFile { schema_version: SCHEMA_VERSION, complete: true, software: false, machine, roofline, rows }
 }
 
@@ -49,6 +52,8 @@ pub(crate) fn row(scene: &str, size: u32, solver: &str, seconds: &[f64]) -> Row 
         vertices: u64::from(size) * u64::from(size),
         solver: solver.into(),
         place: "cpu".into(),
+        scene_hash: "0123456789abcdef".into(),
+        settings: "Settings".into(),
         strain_limit: 0.01,
         strain_max: 0.0099,
         strain_p99: 0.004,

@@ -1,10 +1,11 @@
 //! What is run.
 
-use anyhow::Result;
-use taut::{Backend, Gpu, Method, wgpu};
+use anyhow::{Result, ensure};
+use taut::{Gpu, Method, wgpu};
 
 use super::Options;
 use super::measure::Bench;
+use super::results::CPU;
 
 /// A list of runs with a purpose.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +36,7 @@ pub(crate) const SUITES: [Suite; 3] = [
     },
     Suite {
         name: "adapters",
-        does: "the automatic solver on the CPU and on the adapter",
+        does: "the automatic solver on the CPU and on every adapter, software too",
         scenes: &["hang", "drape"],
         sizes: &[32, 71],
         grows: false,
@@ -47,7 +48,7 @@ const STEEP: u32 = 48;
 
 impl Suite {
     /// Its runs, for the options.
-    pub(crate) fn runs(&self, options: &Options, place: &Place) -> Vec<Bench> {
+    pub(crate) fn runs(&self, options: &Options, places: &[Place]) -> Vec<Bench> {
         let mut solvers: Vec<String> = if !options.solvers.is_empty() {
             options.solvers.clone()
         } else if self.name == "adapters" {
@@ -69,11 +70,9 @@ impl Suite {
                     if self.grows && steep && *size > STEEP && options.solvers.is_empty() {
                         continue;
                     }
-                    for on_gpu in [false, true] {
-                        if !on_gpu || place.gpu.is_some() {
-                            let frames = if options.quick { 3 } else { 30 };
-                            runs.push(Bench::new(scene, *size, solver, options.strain, frames, on_gpu));
-                        }
+                    for place in 0..places.len() {
+                        let frames = if options.quick { 3 } else { 30 };
+                        runs.push(Bench::new(scene, *size, solver, options.strain, frames, place));
                     }
                 }
             }
@@ -82,7 +81,7 @@ impl Suite {
     }
 }
 
-/// The adapter that is measured besides the CPU, if any.
+/// Where runs happen: the CPU, or an adapter.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) gpu: Option<Gpu>,
@@ -91,20 +90,47 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The adapter of a name; without one the first that is no software; with `quick` also a software adapter, because
-    /// that is for seeing that things work.
-    pub(crate) fn choose(name: Option<&str>, quick: bool) -> Result<Self> {
-        if name == Some("none") {
-            return Ok(Self { gpu: None, label: String::new(), software: false });
+    fn cpu() -> Self {
+        Self { gpu: None, label: CPU.to_owned(), software: false }
+    }
+
+    /// A device with a clock of its own, where the adapter has one.
+    fn on(adapter: &wgpu::Adapter) -> Result<Self> {
+        let gpu = pollster::block_on(Gpu::open_timed(adapter))?;
+        let info = adapter.get_info();
+        Ok(Self { gpu: Some(gpu), label: Gpu::label(&info), software: info.device_type == wgpu::DeviceType::Cpu })
+    }
+
+    /// The CPU, and the adapters that were named; without names the first that is no software, or all of them where
+    /// `all` asks for that. With `quick` also software, because that is for seeing that things work.
+    pub(crate) fn choose(names: &[String], all: bool, quick: bool) -> Result<Vec<Self>> {
+        let mut places = vec![Self::cpu()];
+        if names == ["none"] {
+            return Ok(places);
         }
-        let backend = if name.is_some() { Backend::Gpu } else { Backend::Auto };
-        let mut gpu = backend.choose_blocking(name)?.gpu;
-        if gpu.is_none() && quick {
-            gpu = Backend::Gpu.choose_blocking(None).ok().and_then(|choice| choice.gpu);
+        let found: Vec<wgpu::Adapter> =
+            pollster::block_on(Gpu::adapters()).into_iter().filter(|adapter| Gpu::check(adapter).is_ok()).collect();
+        let label = |adapter: &wgpu::Adapter| Gpu::label(&adapter.get_info());
+        for name in names {
+            let named = |adapter: &&wgpu::Adapter| label(adapter).to_lowercase().contains(&name.to_lowercase());
+            let matching: Vec<&wgpu::Adapter> = found.iter().filter(named).collect();
+            ensure!(!matching.is_empty(), "no adapter that computes has `{name}` in its name");
+            for adapter in matching {
+                if !places.iter().any(|place| place.label == label(adapter)) {
+                    places.push(Self::on(adapter)?);
+                }
+            }
         }
-        let info = gpu.as_ref().and_then(Gpu::adapter);
-        let software = info.is_some_and(|info| info.device_type == wgpu::DeviceType::Cpu);
-        let label = info.map(Gpu::label).unwrap_or_default();
-        Ok(Self { gpu, label, software })
+        if !names.is_empty() {
+            return Ok(places);
+        }
+        let software = |adapter: &wgpu::Adapter| adapter.get_info().device_type == wgpu::DeviceType::Cpu;
+        let (soft, hard): (Vec<&wgpu::Adapter>, Vec<&wgpu::Adapter>) =
+            found.iter().partition(|adapter| software(adapter));
+        let most = if all { usize::MAX } else { 1 };
+        for adapter in hard.into_iter().chain(soft.into_iter().filter(|_| all || quick)).take(most) {
+            places.push(Self::on(adapter)?);
+        }
+        Ok(places)
     }
 }

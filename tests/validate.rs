@@ -1,0 +1,104 @@
+//! `taut validate`, run as a CI box would. That everything passes on the adapters here is what `tests/run` asks of the
+//! program itself.
+#![cfg(feature = "cli")]
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn taut(directory: &Path, arguments: &str, environment: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_taut"))
+        .args(arguments.split_whitespace())
+        .envs(environment.iter().copied())
+        .current_dir(directory)
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).expect("it was written")).expect("it is JSON")
+}
+
+#[test]
+fn a_planted_error_fails_and_is_named() {
+    if common::gpus().is_empty() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = taut(directory.path(), "validate --all --self-test --json v.json --junit v.xml", &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let file = json(&directory.path().join("v.json"));
+    assert_eq!((&file["passed"], &file["complete"]), (&false.into(), &true.into()));
+    for adapter in file["adapters"].as_array().expect("adapters") {
+        assert_eq!((&adapter["failed"], &adapter["passed"]), (&1.into(), &0.into()));
+        let mismatch = &adapter["checks"][0]["mismatch"];
+        let found = (&mismatch["kernel"], &mismatch["field"], &mismatch["element"], &mismatch["dispatch"]);
+        assert_eq!(found, (&"planted".into(), &"forces".into(), &0.into(), &6.into()));
+        let number = |name: &str| mismatch[name].as_f64().expect("a number");
+        assert!((number("cpu") - 1e-3).abs() < 1e-9 && (number("gpu") - 1.001e-3).abs() < 1e-9);
+    }
+    let xml = std::fs::read_to_string(directory.path().join("v.xml")).expect("it was written");
+    assert!(xml.contains("<failure message=\"kernel `planted`"), "{xml}");
+    assert!(text(&output.stdout).contains("kernel `planted`"));
+}
+
+#[test]
+fn what_passes_is_told_with_figures() {
+    if common::gpus().is_empty() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let only = "--only direct/fast-projection/hang --only bits/fresh --only not-finite/auto --only kernels/auto/patch";
+    let output = taut(directory.path(), &format!("validate {only} --json v.json --junit v.xml"), &[]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let file = json(&directory.path().join("v.json"));
+    assert_eq!((&file["passed"], &file["schema_version"]), (&true.into(), &1.into()));
+    let adapters = file["adapters"].as_array().expect("adapters");
+    assert_eq!(adapters.len(), 1);
+    // The singular row of `patch` is known to differ, and said to be.
+    assert_eq!((&adapters[0]["passed"], &adapters[0]["known_deviations"]), (&3.into(), &1.into()));
+    let known = adapters[0]["checks"].as_array().expect("checks").iter().find(|check| !check["known"].is_null());
+    let known = known.expect("a known deviation");
+    assert_eq!((&known["name"], &known["verdict"]), (&"kernels/auto/patch".into(), &"known deviation".into()));
+    assert_eq!(known["mismatch"]["kernel"], "project_yarn");
+    let xml = std::fs::read_to_string(directory.path().join("v.xml")).expect("it was written");
+    assert!(xml.contains("tests=\"4\"") && xml.contains("<skipped message=\"the straight row"), "{xml}");
+    // Software is called software.
+    assert_eq!(adapters[0]["software"], text(&output.stderr).contains("is software"));
+}
+
+#[test]
+fn the_cpu_is_never_compared_with_itself() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let none = [("VK_DRIVER_FILES", "/nonexistent"), ("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent")];
+    for arguments in ["validate", "validate --all", "validate --self-test"] {
+        let output = taut(directory.path(), arguments, &none);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {}", text(&output.stdout));
+        assert!(text(&output.stderr).contains("NOTHING WAS VALIDATED"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn bad_usage_is_one_sentence() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (arguments, said) in [
+        ("validate --adapter no-such-adapter", "no adapter has `no-such-adapter` in its name"),
+        ("validate --json no/such/file", "there is no directory no/such"),
+        ("validate --all --adapter x", "cannot be used with"),
+        ("validate --only nothing/like/this", "no check has a name that starts with nothing/like/this"),
+    ] {
+        let output = taut(directory.path(), arguments, &[]);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).trim_end().lines().count(), 1, "{}", text(&output.stderr));
+    }
+    let listed = taut(directory.path(), "validate --list", &[]);
+    assert!(text(&listed.stdout).lines().count() > 150 && text(&listed.stdout).contains("known to deviate"));
+}
