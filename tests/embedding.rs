@@ -92,7 +92,7 @@ fn nothing_happens_in_no_time() {
 #[test]
 fn a_small_budget_is_kept_and_its_shortfall_reported() {
     let Some(gpu) = gpu() else { return };
-    let method = method("fast-projection with the diagonal");
+    let method = method("fast-projection-diagonal");
     let hard = || Settings { strain_limit: 1e-4, dispatch_budget: 400, method: method.clone(), ..settings() };
     let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), hard()).unwrap();
     let mut missed = 0;
