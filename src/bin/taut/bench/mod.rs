@@ -235,8 +235,19 @@ fn run(
 }
 
 fn tell(file: &ResultFile) -> Result<()> {
-    output::print(&render(table::ranking(&file.rows)))?;
-    output::print(&render(table::work(&file.rows)))?;
+    // Labels of adapters are long: tables number them.
+    let mut rows = file.rows.clone();
+    let mut legend = Vec::new();
+    for (index, adapter) in file.machine.adapters.iter().enumerate() {
+        let short = format!("adapter {}", index + 1);
+        rows.iter_mut().filter(|row| row.place == adapter.label).for_each(|row| row.place.clone_from(&short));
+        legend.push(format!("{short}: {}, {} {}", adapter.label, adapter.driver, adapter.driver_info));
+    }
+    output::print(&render(table::ranking(&rows)))?;
+    output::print(&render(table::work(&rows)))?;
+    for line in legend {
+        output::print(&table::printable(&line))?;
+    }
     for line in exponents(&file.rows) {
         output::print(&line)?;
     }
