@@ -14,6 +14,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A checkpoint cannot be made or taken.
+    #[error("the checkpoint is refused: {problem}")]
+    Checkpoint {
+        /// Why.
+        problem: String,
+    },
+
     /// A coordinate is NaN or infinite.
     #[error("{field}[{index}] is not finite")]
     NotFinite {

@@ -236,7 +236,9 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<[f32; 4]>("corrections", Domain::Edges, "pull of an edge on its tail [kg·m]")
         .floor(|f| span(f) * mass(f)),
     // Fast projection and its linear solve; the names are those of the textbook: A x = r, search p, product A p.
+    // Persistent, because pins bear what a warm start carries over along the last directions.
     Spec::of::<[f32; 4]>("directions", Domain::Edges, "xyz: gradient of the constraint at the head, w: 1/A_ee [kg]")
+        .persistent()
         .floor(|_| 1.0),
     Spec::of::<[f32; 4]>("pulls", Domain::Vertices, "W Jᵀ p [m]").floor(|f| f.largest("searches") / lightest(f)),
     Spec::of::<f32>("residuals", Domain::Edges, "r = C − A x [m]").floor(rest),

@@ -1,11 +1,13 @@
 //! [`Cloth`]: the state, its recorded step and where it runs.
 
+mod checkpoint;
 mod draw;
 mod input;
 mod read;
 mod recording;
 mod set_up;
 mod state;
+mod user;
 mod world;
 
 pub use draw::{vertex_attribute, vertex_layout};

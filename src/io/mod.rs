@@ -3,6 +3,7 @@
 //! Every file is written under a temporary name and appears under its own when it is complete.
 
 pub mod atomic;
+pub mod checksum;
 pub mod obj;
 pub mod pc2;
 

@@ -5,6 +5,7 @@ use super::{Check, Depth, Failure, Seen};
 use crate::cloth::{Cloth, FrameInput};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::io::checksum::Checksum;
 use crate::scene;
 use crate::settings::Settings;
 
@@ -56,33 +57,15 @@ pub fn fingerprint(gpu: &Gpu, solver: &str) -> Result<u64> {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }
     let snapshot = cloth.snapshot()?;
-    let mut hash = Fnv::default();
+    let mut checksum = Checksum::default();
     let vectors = [cloth.velocities()?, cloth.pin_forces()?];
     for x in snapshot.positions.iter().chain(vectors.iter().flatten()).flatten() {
-        hash.add(x.to_bits());
+        checksum.add(&x.to_le_bytes());
     }
     let report = snapshot.report;
     for count in [report.iterations, report.inner_iterations, report.substeps, report.missed_substeps] {
-        hash.add(count);
+        checksum.add(&count.to_le_bytes());
     }
-    hash.add(report.device_strain.to_bits());
-    Ok(hash.0)
-}
-
-/// FNV-1a of 64 bits: the same on every machine and with every compiler, which the standard library's hash does not
-/// promise.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, word: u32) {
-        for byte in word.to_le_bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
+    checksum.add(&report.device_strain.to_le_bytes());
+    Ok(checksum.value())
 }

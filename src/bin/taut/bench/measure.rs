@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use rayon::prelude::*;
+use taut::io::checksum::Checksum;
 use taut::wgpu;
 use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings};
 
@@ -178,28 +179,22 @@ impl Bench {
     }
 }
 
-/// Fingerprint (FNV-1a) of a scene: the bits of its mesh, where it starts, and its solids as Rust prints them.
+/// Fingerprint of a scene: the bits of its mesh, where it starts, and its solids.
 fn fingerprint(scene: &Scene) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut add = |bytes: &[u8]| {
-        for byte in bytes {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
+    let mut checksum = Checksum::default();
     let mesh = &scene.mesh;
     for x in mesh.positions().iter().chain(&scene.start).flatten().chain(mesh.masses()) {
-        add(&x.to_le_bytes());
+        checksum.add(&x.to_le_bytes());
     }
     for link in mesh.edges().iter().chain(mesh.springs()) {
-        add(&link.tail.to_le_bytes());
-        add(&link.head.to_le_bytes());
-        add(&link.rest.to_le_bytes());
-        add(&link.stiffness.to_le_bytes());
+        for word in [link.tail, link.head, link.rest.to_bits(), link.stiffness.to_bits()] {
+            checksum.add(&word.to_le_bytes());
+        }
     }
     for solid in &scene.solids {
-        add(format!("{:?} {} {}", solid.pose, solid.thickness, solid.friction).as_bytes());
+        checksum.add(format!("{:?} {} {}", solid.pose, solid.thickness, solid.friction).as_bytes());
     }
-    format!("{hash:016x}")
+    format!("{:016x}", checksum.value())
 }
 
 /// Kinetic and potential energy of the cloth \[J\]. What drag, damping and projection take shows as a loss.
