@@ -24,14 +24,15 @@ pub(crate) fn file(place: &Place) -> Result<ResultFile> {
         // Cargo tells a build the oldest compiler that is allowed, not the one it uses.
         rustc_version: String::new(),
         profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
-        features: ["cli", "parallel", "wgpu-backends"].map(str::to_owned).to_vec(),
+        features: ["cli", "parallel", "reference", "validate", "wgpu-backends"].map(str::to_owned).to_vec(),
         command_line: std::env::args().collect(),
         started: now(),
     };
     let adapter_bytes_per_second = place.gpu.as_ref().and_then(adapter_bandwidth);
     let roofline = Roofline { cpu_bytes_per_second: cpu_bandwidth(), adapter_bytes_per_second };
     let software = place.software;
-    Ok(ResultFile { schema_version: SCHEMA_VERSION, complete: true, software, machine, roofline, rows: Vec::new() })
+    let (rows, paper) = (Vec::new(), None);
+    Ok(ResultFile { schema_version: SCHEMA_VERSION, complete: true, software, machine, roofline, rows, paper })
 }
 
 fn adapter(gpu: &Gpu) -> Option<AdapterInfo> {

@@ -1,5 +1,6 @@
 //! One run, timed; and how fast memory streams here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -25,6 +26,7 @@ pub(crate) struct Bench {
     place: String,
     seconds: Vec<f64>,
     outcome: Option<Outcome>,
+    over_budget: bool,
 }
 
 /// What one repetition reached; all do the same work.
@@ -57,6 +59,7 @@ impl Bench {
             place: "cpu".to_owned(),
             seconds: Vec::new(),
             outcome: None,
+            over_budget: false,
         }
     }
 
@@ -68,6 +71,21 @@ impl Bench {
 
     /// One more repetition.
     pub(crate) fn repeat(&mut self, place: &Place) -> Result<()> {
+        self.repeat_within(place, f64::INFINITY, &AtomicBool::new(false))
+    }
+
+    /// Seconds of computing in all repetitions so far.
+    pub(crate) fn spent(&self) -> f64 {
+        self.seconds.iter().sum()
+    }
+
+    /// Whether a repetition was given up by the clock.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        self.over_budget
+    }
+
+    /// One more repetition that ends after `budget` seconds, and is forgotten if the user interrupts it.
+    pub(crate) fn repeat_within(&mut self, place: &Place, budget: f64, interrupted: &AtomicBool) -> Result<()> {
         let scene = Scene::named(&self.scene, self.size)?;
         let settings = Settings {
             strain_limit: self.limit as f32,
@@ -92,7 +110,16 @@ impl Bench {
         let start = energy(&cloth, gravity)?;
         let mut bytes = 0;
         let mut seconds = 0.0;
-        for _ in 0..self.frames {
+        for frame in 0..self.frames {
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if seconds > budget {
+                // Times of different lengths do not mix.
+                self.seconds.clear();
+                (self.frames, self.over_budget) = (frame, true);
+                break;
+            }
             let clock = Instant::now();
             cloth.step(&input)?;
             seconds += clock.elapsed().as_secs_f64();
@@ -150,6 +177,7 @@ impl Bench {
             energy_drift: outcome.drift,
             first_step_seconds: outcome.first_step,
             compile_seconds: self.on_gpu.then_some(outcome.compile),
+            detail: None,
         })
     }
 }
