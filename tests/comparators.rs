@@ -611,7 +611,7 @@ fn the_largest_step_depends_on_the_direction() {
         };
         [
             first(|| Box::new(FastProjection { limit: 0.01, budget: 60, at_least: 1 })),
-            first(|| Box::new(ImplicitDirection { limit: 1e-9, force_limit: 1e-9, budget: 60 })),
+            first(|| Box::new(ImplicitDirection { limit: 1e-9, force_limit: 1e-9, ..Default::default() })),
             first(|| Box::new(Shake { limit: 0.01, ..Shake::default() })),
         ]
     };

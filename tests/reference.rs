@@ -946,6 +946,6 @@ fn chain_settles_into_the_funicular_polygon() {
 /// The direction of ICD is taken at the end of the step, so its rest state does not depend on the step.
 #[test]
 fn implicit_direction_settles_exactly_at_any_step() {
-    let mut implicit = ImplicitDirection { limit: 1e-12, force_limit: 1e-12, budget: 60 };
+    let mut implicit = ImplicitDirection::default();
     near(settled_sag(10, 0.8, &mut implicit, 1.0 / 120.0, 15.0), 0.266864426, 1e-8);
 }

@@ -125,11 +125,14 @@ pub struct ImplicitDirection {
     pub force_limit: f64,
     /// Newton steps, at most.
     pub budget: usize,
+    /// Newton steps, at least, even when all strains are in range: at the unconstrained end F is zero as well, so without
+    /// one the method would sleep inside a wide limit, and cloth at rest would bounce.
+    pub at_least: usize,
 }
 
 impl Default for ImplicitDirection {
     fn default() -> Self {
-        Self { limit: 1e-12, force_limit: 1e-12, budget: 60 }
+        Self { limit: 1e-12, force_limit: 1e-12, budget: 60, at_least: 1 }
     }
 }
 
@@ -145,7 +148,8 @@ impl Projector for ImplicitDirection {
             if !strain.is_finite() {
                 break Some(Failure::NotFinite);
             }
-            if strain <= self.limit && force <= self.force_limit {
+            let reached = strain <= self.limit && force <= self.force_limit;
+            if active.is_empty() || (reached && iterations >= self.at_least.min(self.budget)) {
                 break None;
             }
             if iterations >= self.budget {

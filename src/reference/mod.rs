@@ -25,10 +25,12 @@
 //! Newton's method on the implicit constraint direction, [`Shake`] along the direction at the start of the step,
 //! [`Linearized`] by one linear solve there, and [`ImplicitSprings`] only as far as a stiffness pulls. [`step`] is one
 //! step of symplectic Euler around any of them, [`rattle_step`] the one of RATTLE; [`run`] makes many and measures.
+//! [`Fabric`] is a scene of this crate as such a system, with its shear springs.
 //! [`modified_pcg()`] is the implicit elastic step of Baraff & Witkin (1998) with held particles.
 
 #![expect(clippy::expect_used, reason = "indices made here are in range; out of memory ends a reference run")]
 
+mod fabric;
 mod fast_projection;
 mod implicit_direction;
 mod integrate;
@@ -40,6 +42,7 @@ mod shake;
 mod springs;
 mod system;
 
+pub use fabric::Fabric;
 pub use faer;
 pub use fast_projection::FastProjection;
 pub use implicit_direction::{ImplicitDirection, Residual, icd_step, residual, unknown_count};
@@ -49,7 +52,7 @@ pub use modified_pcg::{
     ElasticStep, Grip, Hold, Particles, Solution, Spring, Stiffness, Stop, direct, friction, limit_length_change,
     modified_pcg, normal_force, releases, solve_dense,
 };
-pub use run::{RunReport, StepResidual, residuals, run, run_with};
+pub use run::{Recorder, RunReport, StepResidual, residuals, run, run_while, run_with};
 pub use shake::{Shake, rattle_step};
 pub use springs::{Found, ImplicitSprings, search_stiffness};
 pub use system::{System, max_strain};

@@ -8,7 +8,7 @@ use super::{Failure, FastProjection, Projection, Projector, Residual, System, en
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RunReport {
-    /// Steps done: fewer than asked for if a position stopped being finite.
+    /// Steps done: fewer than asked for if a position stopped being finite, or the run was ended early.
     pub steps: usize,
     /// Largest |ε| of any edge after any step; infinite if a strain is not a number.
     pub strain_max: f64,
@@ -49,7 +49,19 @@ pub fn run_with(
     velocities: &mut [[f64; 3]],
     steps: usize,
     gravity: [f64; 3],
+    advance: impl FnMut(&mut System, &mut [[f64; 3]]) -> Projection,
+) -> RunReport {
+    run_while(system, velocities, steps, gravity, advance, |_| true)
+}
+
+/// [`run_with`] that also ends after the first step of which `go_on` says no, for searches that know by then.
+pub fn run_while(
+    system: &mut System,
+    velocities: &mut [[f64; 3]],
+    steps: usize,
+    gravity: [f64; 3],
     mut advance: impl FnMut(&mut System, &mut [[f64; 3]]) -> Projection,
+    mut go_on: impl FnMut(&RunReport) -> bool,
 ) -> RunReport {
     let active = system.active_edges();
     let mut time = Duration::ZERO;
@@ -82,11 +94,11 @@ pub fn run_with(
         report.strain_max = strains.iter().copied().fold(report.strain_max, f64::max);
         report.strain_p99 = report.strain_p99.max(percentile(&mut strains, 0.99));
         report.energy.push(energy(system, velocities, gravity));
-        if system.positions.iter().flatten().any(|x| !x.is_finite()) {
+        report.seconds = time.as_secs_f64();
+        if system.positions.iter().flatten().any(|x| !x.is_finite()) || !go_on(&report) {
             break;
         }
     }
-    report.seconds = time.as_secs_f64();
     report
 }
 
@@ -125,7 +137,7 @@ pub fn residuals(
     steps: usize,
     gravity: [f64; 3],
 ) -> Vec<StepResidual> {
-    let mut recorder = Recorder { projector, found: Vec::with_capacity(steps) };
+    let mut recorder = Recorder::new(projector);
     for _ in 0..steps {
         step(system, velocities, gravity, h, &mut recorder);
     }
@@ -133,9 +145,20 @@ pub fn residuals(
 }
 
 /// Fast projection that writes down its residuals.
-struct Recorder {
-    projector: FastProjection,
-    found: Vec<StepResidual>,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorder {
+    /// What projects.
+    pub projector: FastProjection,
+    /// One entry for every projection so far.
+    pub found: Vec<StepResidual>,
+}
+
+impl Recorder {
+    /// A recorder that has seen nothing yet.
+    #[must_use]
+    pub fn new(projector: FastProjection) -> Self {
+        Self { projector, found: Vec::new() }
+    }
 }
 
 impl Projector for Recorder {

@@ -34,12 +34,19 @@ pub(crate) fn file(places: &[Place]) -> ResultFile {
         machine,
         roofline: Roofline { cpu_bytes_per_second: cpu_bandwidth() },
         rows: Vec::new(),
+        paper: None,
     }
 }
 
 /// Features of the crate that this program was built with.
 fn features() -> Vec<String> {
-    let all = [("cli", cfg!(feature = "cli")), ("parallel", cfg!(feature = "parallel"))];
+    let all = [
+        ("cli", cfg!(feature = "cli")),
+        ("parallel", cfg!(feature = "parallel")),
+        ("reference", cfg!(feature = "reference")),
+        ("validate", cfg!(feature = "validate")),
+        ("wgpu-backends", cfg!(feature = "wgpu-backends")),
+    ];
     all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name.to_owned()).collect()
 }
 

@@ -1,5 +1,6 @@
 //! One run, timed; and how fast memory streams here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -28,6 +29,7 @@ pub(crate) struct Bench {
     /// By the adapter's clock; as many as `seconds`, or none.
     gpu_seconds: Vec<f64>,
     outcome: Option<Outcome>,
+    over_budget: bool,
 }
 
 /// What one repetition reached; all do the same work.
@@ -62,6 +64,7 @@ impl Bench {
             seconds: Vec::new(),
             gpu_seconds: Vec::new(),
             outcome: None,
+            over_budget: false,
         }
     }
 
@@ -86,6 +89,21 @@ impl Bench {
 
     /// One more repetition.
     pub(crate) fn repeat(&mut self, places: &[Place]) -> Result<()> {
+        self.repeat_within(places, f64::INFINITY, &AtomicBool::new(false))
+    }
+
+    /// Seconds of computing in all repetitions so far.
+    pub(crate) fn spent(&self) -> f64 {
+        self.seconds.iter().sum()
+    }
+
+    /// Whether a repetition was given up by the clock.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        self.over_budget
+    }
+
+    /// One more repetition that ends after `budget` seconds, and is forgotten if the user interrupts it.
+    pub(crate) fn repeat_within(&mut self, places: &[Place], budget: f64, interrupted: &AtomicBool) -> Result<()> {
         let place = &places[self.place];
         let scene = Scene::named(&self.scene, self.size)?;
         let settings = Settings {
@@ -111,7 +129,17 @@ impl Bench {
         let mut bytes = 0;
         let mut seconds = 0.0;
         let mut gpu_seconds = Some(0.0);
-        for _ in 0..self.frames {
+        for frame in 0..self.frames {
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if seconds > budget {
+                // Times of different lengths do not mix.
+                self.seconds.clear();
+                self.gpu_seconds.clear();
+                (self.frames, self.over_budget) = (frame, true);
+                break;
+            }
             let clock = Instant::now();
             cloth.step(&input)?;
             seconds += clock.elapsed().as_secs_f64();
@@ -175,12 +203,13 @@ impl Bench {
             energy_drift: outcome.drift,
             first_step_seconds: outcome.first_step,
             compile_seconds: place.gpu.is_some().then_some(outcome.compile),
+            detail: None,
         })
     }
 }
 
 /// Fingerprint of a scene: the bits of its mesh, where it starts, and its solids.
-fn fingerprint(scene: &Scene) -> String {
+pub(crate) fn fingerprint(scene: &Scene) -> String {
     let mut checksum = Checksum::default();
     let mesh = &scene.mesh;
     for x in mesh.positions().iter().chain(&scene.start).flatten().chain(mesh.masses()) {

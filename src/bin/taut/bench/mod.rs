@@ -7,6 +7,7 @@
 //! | Module | Does |
 //! |---|---|
 //! | [`suites`] | what is run |
+//! | [`paper`] | the figures of the paper, with its methods beside ours |
 //! | [`measure`] | one run, and the bandwidth of memory |
 //! | [`machine`] | where it was run |
 //! | [`statistics`] | median, percentiles, spread, growth with size |
@@ -18,6 +19,7 @@ mod axis;
 pub(crate) mod compare;
 mod machine;
 mod measure;
+mod paper;
 mod plot;
 mod read;
 pub(crate) mod results;
@@ -79,9 +81,17 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repetitions: u32,
 
+    /// Seconds of computing after which `paper` gives up a run, and stops to repeat one
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    budget: f64,
+
     /// Write the results as JSON to this file (schema: `taut bench --schema`)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Write the tables as Markdown to this file
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
 
     /// Write the results as CSV to this file
     #[arg(long, value_name = "FILE")]
@@ -148,7 +158,7 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let before = options.baseline.as_deref().map(|name| load(&baseline(name)?)).transpose()?;
-    for (option, path) in [("--json", &options.json), ("--csv", &options.csv)] {
+    for (option, path) in [("--json", &options.json), ("--csv", &options.csv), ("--markdown", &options.markdown)] {
         if let Some(folder) = path.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty()) {
             ensure!(folder.is_dir(), "{option}: there is no directory {}", folder.display());
         }
@@ -163,14 +173,19 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
     if let Some(banner) = file.banner() {
         output::say(&banner);
     }
+    let mut drawings = Vec::new();
     for name in &options.suites {
+        if name == suites::PAPER {
+            drawings.extend(paper::run(options, &places, &mut file, &interrupted)?);
+            continue;
+        }
         let suite = SUITES.into_iter().find(|suite| suite.name == *name).context("the suite is listed")?;
         let runs = suite.runs(options, &places);
         file.rows.extend(run(&suite, runs, options, &places, &file, &interrupted)?);
     }
     file.complete = !interrupted.load(Ordering::Relaxed);
     tell(&file)?;
-    write(&file, options)?;
+    write(&file, options, drawings)?;
     if !file.complete {
         output::say("interrupted: what was finished is kept and marked as incomplete");
         return Ok(Outcome::Interrupted);
@@ -213,11 +228,7 @@ fn run(
     interrupted: &AtomicBool,
 ) -> Result<Vec<Row>> {
     let repetitions = if options.quick { 1 } else { options.repetitions };
-    let bar =
-        ProgressBar::with_draw_target(Some(u64::from(repetitions) * runs.len() as u64), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}, {eta} left") {
-        bar.set_style(style);
-    }
+    let bar = progress(u64::from(repetitions) * runs.len() as u64);
     for _ in 0..repetitions {
         for bench in &mut runs {
             if interrupted.load(Ordering::Relaxed) {
@@ -234,17 +245,30 @@ fn run(
     Ok(runs.into_iter().filter_map(|bench| bench.row(suite.name, places, file)).collect())
 }
 
+/// A bar on standard error for this many steps.
+fn progress(steps: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
 fn tell(file: &ResultFile) -> Result<()> {
     // Labels of adapters are long: tables number them.
-    let mut rows = file.rows.clone();
+    let mut short = file.clone();
     let mut legend = Vec::new();
     for (index, adapter) in file.machine.adapters.iter().enumerate() {
-        let short = format!("adapter {}", index + 1);
-        rows.iter_mut().filter(|row| row.place == adapter.label).for_each(|row| row.place.clone_from(&short));
-        legend.push(format!("{short}: {}, {} {}", adapter.label, adapter.driver, adapter.driver_info));
+        let name = format!("adapter {}", index + 1);
+        short.rows.iter_mut().filter(|row| row.place == adapter.label).for_each(|row| row.place.clone_from(&name));
+        legend.push(format!("{name}: {}, {} {}", adapter.label, adapter.driver, adapter.driver_info));
     }
-    output::print(&render(table::ranking(&rows)))?;
-    output::print(&render(table::work(&rows)))?;
+    for (title, table) in tables(&short) {
+        if !title.is_empty() {
+            output::print(&title)?;
+        }
+        output::print(&render(table))?;
+    }
     for line in legend {
         output::print(&table::printable(&line))?;
     }
@@ -252,6 +276,18 @@ fn tell(file: &ResultFile) -> Result<()> {
         output::print(&line)?;
     }
     Ok(())
+}
+
+/// Titles and tables of everything; a title may be empty.
+fn tables(file: &ResultFile) -> Vec<(String, table::Table)> {
+    // The paper's suite has tables of its own.
+    let rows: Vec<Row> = file.rows.iter().filter(|row| !paper::tell::is_of_paper(row)).cloned().collect();
+    let mut tables = Vec::new();
+    if !rows.is_empty() || file.paper.is_none() {
+        tables.extend([(String::new(), table::ranking(&rows)), (String::new(), table::work(&rows))]);
+    }
+    tables.extend(paper::tell::tables(file));
+    tables
 }
 
 /// Growth of the time with the number of vertices, for each solver of the scaling suite.
@@ -274,7 +310,7 @@ fn render(table: table::Table) -> String {
     output::table(std::iter::once(table.header).chain(table.rows), 160)
 }
 
-fn write(file: &ResultFile, options: &Options) -> Result<()> {
+fn write(file: &ResultFile, options: &Options, drawings: Vec<(String, String)>) -> Result<()> {
     let json = format!("{:#}\n", file.to_json());
     if let Some(path) = &options.json {
         write_file(path, &json)?;
@@ -287,9 +323,12 @@ fn write(file: &ResultFile, options: &Options) -> Result<()> {
     if let Some(path) = &options.csv {
         write_file(path, &file.to_csv())?;
     }
+    if let Some(path) = &options.markdown {
+        write_file(path, &markdown(file))?;
+    }
     if let Some(directory) = &options.plot {
         std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-        for (name, svg) in plots(file) {
+        for (name, svg) in plots(file).into_iter().chain(paper::tell::plots(file)).chain(drawings) {
             write_file(&directory.join(name), &svg)?;
         }
     }
@@ -302,9 +341,25 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
     Ok(file.finish()?)
 }
 
+/// The tables with the machine and the banners.
+fn markdown(file: &ResultFile) -> String {
+    let mut text = format!("{}\n", file.machine.caption());
+    if let Some(banner) = file.banner() {
+        text += &format!("\n**{banner}**\n");
+    }
+    for (title, table) in tables(file) {
+        if !title.is_empty() {
+            text += &format!("\n## {title}\n");
+        }
+        text += &format!("\n{}", table.markdown());
+    }
+    text
+}
+
 /// One plot for each suite and scene: time per simulated second against vertices.
 fn plots(file: &ResultFile) -> Vec<(String, String)> {
-    let mut keys: Vec<(String, String)> = file.rows.iter().map(|row| (row.suite.clone(), row.scene.clone())).collect();
+    let rows = file.rows.iter().filter(|row| !paper::tell::is_of_paper(row));
+    let mut keys: Vec<(String, String)> = rows.map(|row| (row.suite.clone(), row.scene.clone())).collect();
     keys.sort_unstable();
     keys.dedup();
     let plot = |(suite, scene): (String, String)| {
@@ -338,6 +393,12 @@ fn fractions(rows: &[Row]) -> Vec<plot::Series> {
     }
     series.retain(|one| !one.points.is_empty());
     series
+}
+
+/// A time above zero.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    if seconds.is_finite() && seconds > 0.0 { Ok(seconds) } else { Err("must be above zero".to_owned()) }
 }
 
 /// Where the results of a name are kept.

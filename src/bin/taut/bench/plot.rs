@@ -56,6 +56,8 @@ pub(crate) struct Point {
     pub(crate) bar: Option<[f64; 2]>,
     /// Whether the run held its limit; others are drawn hollow.
     pub(crate) held: bool,
+    /// What stands beside it, as how a run failed; may be empty.
+    pub(crate) word: &'static str,
 }
 
 /// Points that belong together.
@@ -102,7 +104,8 @@ pub(crate) fn series(rows: &[Row], x: impl Fn(&Row) -> f64) -> Vec<Series> {
     for row in rows {
         let name = format!("{}, {}", row.solver, row.place);
         let time = &row.seconds_per_second;
-        let point = Point { x: x(row), y: time.median, bar: Some([time.p05, time.p95]), held: row.held };
+        let word = row.detail.as_ref().filter(|_| !row.held).map_or("", |detail| detail.ending.words());
+        let point = Point { x: x(row), y: time.median, bar: Some([time.p05, time.p95]), held: row.held, word };
         match found.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
             None => found.push(Series { name, points: vec![point], line: true }),
@@ -143,9 +146,14 @@ impl Plot {
             for point in points {
                 let (x, y) = frame.place(point.x, point.y);
                 svg += &marker(index, x, y, point.held);
+                if !point.word.is_empty() {
+                    // Beside the marker, on the side where there is room.
+                    let (anchor, x) = if x > RIGHT - 60.0 { ("end", x - 8.0) } else { ("start", x + 8.0) };
+                    svg += &Text { size: 10.0, anchor, color: color(index), ..Text::at(x, y + 3.5) }.write(point.word);
+                }
             }
         }
-        svg += &self.legend(points().any(|point| !point.held), dropped);
+        svg += &self.legend(points().any(|point| !point.held && point.word.is_empty()), dropped);
         svg += &self.foot();
         svg += "</svg>\n";
         Drawing { svg, dropped }
@@ -397,7 +405,7 @@ fn shape(shape: Shape, x: f64, y: f64, fill: &str, stroke: &str) -> String {
 }
 
 /// Text for XML. Characters that XML 1.0 cannot hold, escaped or not, are replaced.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -455,7 +463,7 @@ mod tests {
     }
 
     fn points(points: &[(f64, f64)]) -> Series {
-        let points = points.iter().map(|&(x, y)| Point { x, y, bar: None, held: true }).collect();
+        let points = points.iter().map(|&(x, y)| Point { x, y, bar: None, held: true, word: "" }).collect();
         Series { name: "jacobi".into(), points, line: true }
     }
 
@@ -601,9 +609,22 @@ mod tests {
     }
 
     #[test]
+    fn words_stand_beside_their_points() {
+        let mut series = points(&[(1.0, 1.0), (2.0, 2.0)]);
+        for point in &mut series.points {
+            (point.held, point.word) = (false, "over budget");
+        }
+        let svg = checked(&plot([Scale::Linear; 2], vec![series])).svg;
+        assert_eq!(svg.matches(">over budget</text>").count(), 2);
+        // The one at the right end stands on the left; and words need no explanation.
+        assert_eq!(svg.matches("text-anchor=\"end\" fill=\"#0072b2\">over budget").count(), 1);
+        assert!(!svg.contains("hollow"));
+    }
+
+    #[test]
     fn error_bars_reach_from_the_low_to_the_high_end() {
         let bar = Some([1.0, 3.0]);
-        let wide = Point { x: 5.0, y: 2.0, bar, held: true };
+        let wide = Point { x: 5.0, y: 2.0, bar, held: true, word: "" };
         let series = Series {
             points: vec![
                 wide,
@@ -642,7 +663,7 @@ mod tests {
 
     #[test]
     fn degenerate_data_give_good_drawings() {
-        let bar = Point { x: 1.0, y: 1.0, bar: Some([f64::NAN, 2.0]), held: false };
+        let bar = Point { x: 1.0, y: 1.0, bar: Some([f64::NAN, 2.0]), held: false, word: "" };
         let cases = [
             vec![],
             vec![points(&[])],

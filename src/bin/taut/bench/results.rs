@@ -10,6 +10,7 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 
+use crate::bench::paper::record::{Detail, Ending, Paper};
 use crate::bench::read::{Object, parse};
 use crate::bench::statistics::{deviation, median, percentile};
 
@@ -48,6 +49,8 @@ pub(crate) struct ResultFile {
     pub(crate) roofline: Roofline,
     /// One for each run.
     pub(crate) rows: Vec<Row>,
+    /// What the suite `paper` found besides times; `None` if it was not run.
+    pub(crate) paper: Option<Paper>,
 }
 
 /// The machine, the build and the call.
@@ -182,6 +185,8 @@ pub(crate) struct Row {
     pub(crate) first_step_seconds: f64,
     /// Wall time of making the pipelines \[s\]; `None` where nothing is compiled.
     pub(crate) compile_seconds: Option<f64>,
+    /// How it ended, of runs of the suite `paper`; `None` of others.
+    pub(crate) detail: Option<Detail>,
 }
 
 /// Repeated measurements and what stands for them, all in the same unit.
@@ -260,6 +265,7 @@ impl ResultFile {
             machine: Machine::read(&object.object("machine")?)?,
             roofline: Roofline { cpu_bytes_per_second: roofline.amount("cpu_bytes_per_second")? },
             rows: object.objects("rows")?.iter().map(Row::read).collect::<Result<_, _>>()?,
+            paper: object.or_null("paper", |object, name| Paper::read(&object.object(name)?))?,
         })
     }
 
@@ -272,6 +278,7 @@ impl ResultFile {
             "machine": self.machine.json(),
             "roofline": { "cpu_bytes_per_second": self.roofline.cpu_bytes_per_second },
             "rows": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
+            "paper": self.paper.as_ref().map(Paper::json),
         })
     }
 
@@ -424,6 +431,7 @@ impl Row {
             "energy_drift": self.energy_drift,
             "first_step_seconds": self.first_step_seconds,
             "compile_seconds": self.compile_seconds,
+            "detail": self.detail.as_ref().map(Detail::json),
         })
     }
 
@@ -455,6 +463,7 @@ impl Row {
             energy_drift: object.or_null("energy_drift", Object::number)?,
             first_step_seconds: object.amount("first_step_seconds")?,
             compile_seconds: object.or_null("compile_seconds", Object::amount)?,
+            detail: object.or_null("detail", |object, name| Detail::read(&object.object(name)?))?,
         };
         if row.frames_over > row.frames {
             return Err(object.wrong("frames_over", "no more than frames"));
@@ -462,6 +471,9 @@ impl Row {
         let within = row.strain_max <= row.strain_limit * (1.0 + ROUNDING);
         if row.held && (row.frames_over > 0 || !within) {
             return Err(object.wrong("held", "false where a strain was over the limit"));
+        }
+        if row.detail.as_ref().is_some_and(|detail| row.held != (detail.ending == Ending::Held)) {
+            return Err(object.wrong("held", "true where the run ended so, and only there"));
         }
         Ok(row)
     }
@@ -505,12 +517,16 @@ impl Row {
             or_empty(self.energy_drift),
             number(self.first_step_seconds),
             or_empty(self.compile_seconds),
+            self.detail.as_ref().map_or_else(String::new, |detail| detail.ending.words().to_owned()),
+            self.detail.as_ref().and_then(|detail| detail.reason.clone()).unwrap_or_default(),
+            or_empty(self.detail.as_ref().and_then(|detail| detail.step_seconds)),
+            or_empty(self.detail.as_ref().and_then(|detail| detail.stiffness)),
         ]
     }
 }
 
 /// The columns of the CSV.
-const COLUMNS: [&str; 32] = [
+const COLUMNS: [&str; 36] = [
     "suite",
     "scene",
     "size",
@@ -542,6 +558,10 @@ const COLUMNS: [&str; 32] = [
     "energy_drift",
     "first_step_seconds",
     "compile_seconds",
+    "ending",
+    "reason",
+    "step_seconds",
+    "stiffness",
     "software",
 ];
 
@@ -558,12 +578,14 @@ fn quoted(cell: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::sample::{file, full_row, row};
+    use crate::bench::sample::{file, full_row, paper, row};
 
     const LIMIT: u64 = 1 << 20;
 
     fn full() -> ResultFile {
-        file(vec![full_row()])
+        let mut file = file(vec![full_row()]);
+        file.paper = Some(paper());
+        file
     }
 
     /// A file in which nothing is measured that need not be.
@@ -669,8 +691,9 @@ mod tests {
     fn all_fields() -> Vec<(String, String)> {
         let mut found = Vec::new();
         fields(&full().to_json(), "", "", &mut found);
-        // 6 of the file, 14 of the machine, 15 of the adapter, 1 of the roofline, 26 of the row, 2 × 5 of its samples.
-        assert_eq!(found.len(), 72);
+        // 7 of the file, 14 of the machine, 15 of the adapter, 1 of the roofline, 27 of the row, 2 × 5 of its samples, 4 of
+        // its detail, 2 of the paper, 6 of a curve, 4 of a finding.
+        assert_eq!(found.len(), 90);
         found
     }
 
@@ -691,9 +714,11 @@ mod tests {
         // No field is a list of lists; and none but these may be null.
         let nullable = ["timestamp_period", "bytes_per_second", "strain_max", "strain_p99"];
         let more = ["gpu_seconds", "bytes_moved", "roofline_fraction", "energy_drift", "compile_seconds"];
+        let paper = ["paper", "detail", "reason", "step_seconds", "stiffness"];
         for (path, pointer) in all_fields() {
             let name = path.rsplit('.').next().unwrap_or_default();
-            let null = (!nullable.contains(&name) && !more.contains(&name)).then_some(Value::Null);
+            let null = ![&nullable[..], &more, &paper].concat().contains(&name);
+            let null = null.then_some(Value::Null);
             for bad in [json!([[]])].into_iter().chain(null) {
                 let mut json = full().to_json();
                 *json.pointer_mut(&pointer).expect("a field") = bad;
@@ -720,6 +745,17 @@ mod tests {
             ("/rows/0/frames_over", json!(1), "rows[0].held must be false where a strain was over the limit"),
             ("/rows/0/gpu_seconds/raw", json!([]), "rows[0].gpu_seconds.raw must be a list of at least one number"),
             ("/rows/0/gpu_seconds/median", json!(0.001), "rows[0].gpu_seconds.median must be that of the raw samples"),
+            (
+                "/rows/0/detail/ending",
+                json!("lost"),
+                "rows[0].detail.ending must be held, missed, failed or over budget",
+            ),
+            (
+                "/rows/0/detail/ending",
+                json!("failed"),
+                "rows[0].held must be true where the run ended so, and only there",
+            ),
+            ("/paper/curves/0/y", json!([1.0]), "paper.curves[0].y must be as long as x"),
             ("/machine/features/1", json!(3), "machine.features[1] must be text"),
             (
                 "/machine/adapters/0/limits/max_bind_groups",
@@ -841,12 +877,12 @@ mod tests {
         assert_eq!(
             lines[1],
             "solvers,hang,20,400,fast-projection,llvmpipe,0.01,0.0099,0.004,true,60,0,5,0.5,0.275,0.725,0.125,0.2,0.2,0.2,0.0,\
-             600,1200,48000,7,9007199254740993,123456789,0.25,-1e-5,0.75,1.5,true"
+             600,1200,48000,7,9007199254740993,123456789,0.25,-1e-5,0.75,1.5,held,kept,0.001,7750.0,true"
         );
         assert_eq!(lines[2].split("\"a \"\"b\"\", c\"").count(), 2);
         // One more than between the cells: that within the quotes.
         assert_eq!(lines[2].matches(',').count(), COLUMNS.len());
-        assert!(lines[2].ends_with(",0,,,,0.1,,true"), "{}", lines[2]);
+        assert!(lines[2].ends_with(",0,,,,0.1,,,,,,true"), "{}", lines[2]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bench::paper::record::{Curve, Detail, Ending, Finding, Paper};
 use crate::bench::results::{AdapterInfo, Machine, ResultFile, Roofline, Row, SCHEMA_VERSION, Samples};
 
 /// A complete file of a machine with an adapter.
@@ -40,7 +41,21 @@ pub(crate) fn file(rows: Vec<Row>) -> ResultFile {
         started: "2026-01-31T12:00:00Z".into(),
     };
     let roofline = Roofline { cpu_bytes_per_second: 2e10 };
-    ResultFile { schema_version: SCHEMA_VERSION, complete: true, software: false, machine, roofline, rows }
+    ResultFile { schema_version: SCHEMA_VERSION, complete: true, software: false, machine, roofline, rows, paper: None }
+}
+
+/// One curve and one finding.
+pub(crate) fn paper() -> Paper {
+    let curve = Curve {
+        figure: "3a".into(),
+        name: "last".into(),
+        x_title: "time [s]".into(),
+        y_title: "residual [m]".into(),
+        x: vec![0.1, 0.2],
+        y: vec![1e-4, 2e-4],
+    };
+    let finding = Finding { figure: "4".into(), name: "ratio".into(), value: 4.6, paper: Some(25.0) };
+    Paper { curves: vec![curve], findings: vec![finding] }
 }
 
 /// A row that held 1 %, with nothing that need not be measured.
@@ -72,6 +87,7 @@ pub(crate) fn row(scene: &str, size: u32, solver: &str, seconds: &[f64]) -> Row 
         energy_drift: None,
         first_step_seconds: 0.1,
         compile_seconds: None,
+        detail: None,
     }
 }
 
@@ -97,6 +113,12 @@ pub(crate) fn full_row() -> Row {
         energy_drift: Some(-1e-5),
         first_step_seconds: 0.75,
         compile_seconds: Some(1.5),
+        detail: Some(Detail {
+            ending: Ending::Held,
+            reason: Some("kept".into()),
+            step_seconds: Some(0.001),
+            stiffness: Some(7750.0),
+        }),
         // p05 and p95 are 0.275 and 0.725, the median absolute deviation is 0.125.
         ..row("hang", 20, "fast-projection", &[0.5, 0.25, 0.75, 0.375, 0.625])
     }

@@ -18,8 +18,11 @@ pub(crate) struct Suite {
     grows: bool,
 }
 
+/// The suite that [`super::paper`] runs.
+pub(crate) const PAPER: &str = "paper";
+
 /// All suites.
-pub(crate) const SUITES: [Suite; 3] = [
+pub(crate) const SUITES: [Suite; 4] = [
     Suite {
         name: "solvers",
         does: "every solver on a curtain, a sheet hung by two corners and a draped one, at one size",
@@ -39,6 +42,14 @@ pub(crate) const SUITES: [Suite; 3] = [
         does: "the automatic solver on the CPU and on every adapter, software too",
         scenes: &["hang", "drape"],
         sizes: &[32, 71],
+        grows: false,
+    },
+    // Its scenes and sizes are those of its figures.
+    Suite {
+        name: PAPER,
+        does: "figures 3 to 6 of Goldenthal et al. 2007, with its methods in f64 beside our solvers; takes half an hour",
+        scenes: &[],
+        sizes: &[],
         grows: false,
     },
 ];

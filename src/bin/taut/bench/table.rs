@@ -21,6 +21,17 @@ impl Table {
     pub(crate) fn new(header: &[&str], rows: Vec<Vec<String>>) -> Self {
         Self { header: header.iter().map(|title| (*title).to_owned()).collect(), rows }
     }
+
+    /// The table in Markdown, as GitHub reads it.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: &[String]| {
+            let cells: Vec<String> = cells.iter().map(|cell| printable(cell).replace('|', "\\|")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let rule = vec!["---".to_owned(); self.header.len()];
+        let rows = self.rows.iter().map(|row| line(row)).collect::<String>();
+        line(&self.header) + &line(&rule) + &rows
+    }
 }
 
 /// Who was how fast: sorted by suite, scene, size and strain limit, then by time, with what missed its limit last.
@@ -183,6 +194,12 @@ mod tests {
         for table in [ranking(&rows), work(&rows), ranking(&[])] {
             assert!(table.rows.iter().all(|row| row.len() == table.header.len()));
         }
+    }
+
+    #[test]
+    fn bars_within_cells_do_not_end_them_in_markdown() {
+        let table = Table::new(&["a", "b"], vec![vec!["x|y".into(), "z".into()]]);
+        assert_eq!(table.markdown(), "| a | b |\n| --- | --- |\n| x\\|y | z |\n");
     }
 
     #[test]

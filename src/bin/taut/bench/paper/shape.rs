@@ -1,0 +1,148 @@
+//! Figure 6: the same cloth by fast projection and by ICD, and how far the shapes are from each other.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::Result;
+use taut::reference::{Fabric, ImplicitDirection, Projector};
+use taut::{Scene, scene};
+
+use super::attempt::Reference;
+use super::record::{Curve, Finding, Paper};
+use super::{FPS, finding};
+
+/// Steps per frame that are tried, until both methods pass.
+const SUBSTEPS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// Newton's method of ICD ends when no component of F is larger \[m\]: it is the solution to compare with.
+const RESIDUAL: f64 = 1e-9;
+const ITERATIONS: usize = 30;
+
+/// Two shapes of one cloth.
+#[derive(Clone, Debug)]
+pub(super) struct Shapes {
+    pub(super) scene: Scene,
+    /// By fast projection, then by ICD \[m\].
+    pub(super) positions: [Vec<[f64; 3]>; 2],
+    /// When \[s\].
+    pub(super) time: f64,
+}
+
+/// What was found along one motion.
+#[derive(Clone, Debug, Default)]
+struct Motion {
+    time: Vec<f64>,
+    largest: Vec<f64>,
+    mean_square: Vec<f64>,
+    strains: [Vec<f64>; 2],
+    /// Whether a method gave up.
+    failed: bool,
+}
+
+/// Runs both methods from the same start with the same steps.
+pub(super) fn figure(
+    size: u32,
+    frames: u32,
+    limit: f64,
+    budget: f64,
+    interrupted: &AtomicBool,
+    mut tick: impl FnMut(String),
+) -> Result<(Paper, Option<Shapes>)> {
+    let scene = scene::hang(size)?;
+    for substeps in SUBSTEPS {
+        tick(format!("figure 6, hang {size}, steps of 1/{} s", 60 * substeps));
+        let (motion, positions) = follow(&scene, frames, limit, substeps, budget, interrupted)?;
+        if motion.failed && substeps != SUBSTEPS[SUBSTEPS.len() - 1] {
+            continue;
+        }
+        let time = motion.time.last().copied().unwrap_or_default();
+        let shapes = Shapes { scene, positions, time };
+        let shown = !motion.failed && time > 0.0;
+        return Ok((describe(motion, substeps), shown.then_some(shapes)));
+    }
+    Ok((Paper::default(), None))
+}
+
+fn describe(motion: Motion, substeps: u32) -> Paper {
+    let most = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
+    let at = format!("h = 1/{} s", 60 * substeps);
+    let mut findings: Vec<Finding> = Vec::new();
+    if !motion.failed && !motion.time.is_empty() {
+        for (name, list) in [("largest", &motion.largest), ("root mean square", &motion.mean_square)] {
+            let name = format!("{name} distance between the shapes over the cloth's side, worst frame, {at}");
+            findings.push(finding("6", name, most(list), None));
+        }
+    }
+    let Motion { time, largest, mean_square, strains: [fast, implicit], .. } = motion;
+    let curve = |name: &str, y: Vec<f64>| Curve {
+        figure: "6".to_owned(),
+        name: name.to_owned(),
+        x_title: "time [s]".to_owned(),
+        y_title: "part of the side, or strain".to_owned(),
+        x: time.clone(),
+        y,
+    };
+    let curves = vec![
+        curve("largest distance", largest),
+        curve("RMS distance", mean_square),
+        curve("strain, fast projection", fast),
+        curve("strain, ICD", implicit),
+    ];
+    Paper { curves, findings }
+}
+
+fn follow(
+    scene: &Scene,
+    frames: u32,
+    limit: f64,
+    substeps: u32,
+    budget: f64,
+    interrupted: &AtomicBool,
+) -> Result<(Motion, [Vec<[f64; 3]>; 2])> {
+    let mut fabrics = [Fabric::new(scene)?, Fabric::new(scene)?];
+    let active = fabrics[0].system.active_edges();
+    let implicit = ImplicitDirection { limit, force_limit: RESIDUAL, budget: ITERATIONS, at_least: 1 };
+    let mut projectors: [Box<dyn Projector>; 2] =
+        [Reference::FastProjection.projector(&fabrics[0].system, limit, 0.0), Box::new(implicit)];
+    let side = side(scene);
+    let h = 1.0 / (FPS * f64::from(substeps));
+    let clock = Instant::now();
+    let mut motion = Motion::default();
+    'frames: for frame in 1..=frames {
+        for (fabric, projector) in fabrics.iter_mut().zip(&mut projectors) {
+            for _ in 0..substeps {
+                let passed = fabric.step(h, projector.as_mut()).is_ok_and(|projection| projection.failure.is_none());
+                if interrupted.load(Ordering::Relaxed) || clock.elapsed().as_secs_f64() > budget {
+                    break 'frames;
+                }
+                if !passed {
+                    motion.failed = true;
+                    break 'frames;
+                }
+            }
+        }
+        let distances: Vec<f64> =
+            fabrics[0].system.positions.iter().zip(&fabrics[1].system.positions).map(|(a, b)| distance(a, b)).collect();
+        let squares: f64 = distances.iter().map(|distance| distance * distance).sum();
+        motion.time.push(f64::from(frame) / FPS);
+        motion.largest.push(distances.iter().copied().fold(0.0, f64::max) / side);
+        motion.mean_square.push((squares / distances.len() as f64).sqrt() / side);
+        for (strains, fabric) in motion.strains.iter_mut().zip(&fabrics) {
+            strains.push(active.iter().map(|&edge| fabric.system.strain(edge).abs()).fold(0.0, f64::max));
+        }
+    }
+    Ok((motion, fabrics.map(|fabric| fabric.system.positions)))
+}
+
+fn distance(a: &[f64; 3], b: &[f64; 3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+}
+
+/// The longest side of the cloth at rest \[m\].
+fn side(scene: &Scene) -> f64 {
+    let extent = |axis: usize| {
+        let along = scene.mesh.positions().iter().map(|x| f64::from(x[axis]));
+        let (low, high) = along.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        high - low
+    };
+    (0..3).map(extent).fold(0.0, f64::max)
+}

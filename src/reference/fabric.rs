@@ -1,0 +1,114 @@
+//! A scene for the judge: the cloth that the kernels simulate, stepped in double precision around any [`Projector`].
+
+use glam::DVec3;
+
+use super::{
+    ElasticStep, Hold, Particles, Projection, Projector, Spring, Stiffness, System, energy, modified_pcg, step,
+};
+use crate::{Result, Scene};
+
+/// What the linear solve of the springs may leave, as a part of its right side. The projection changes the prediction
+/// by far more.
+const TOLERANCE: f64 = 1e-3;
+/// Iterations of that solve, at most.
+const BUDGET: usize = 500;
+
+/// The net of a scene with its shear springs and gravity.
+///
+/// The prediction is implicit in the springs (footnote 1 of the paper, with the linear step of Baraff & Witkin 1998), so
+/// their stiffness does not bound the step and every method can be run at the step that suits it. Bending, wind and
+/// solids of a scene are left out.
+///
+/// ```
+/// use taut::reference::{Fabric, FastProjection, max_strain};
+/// use taut::scene;
+///
+/// let mut fabric = Fabric::new(&scene::hang(9)?)?;
+/// let mut projector = FastProjection { limit: 0.01, ..Default::default() };
+/// for _ in 0..12 {
+///     let projection = fabric.step(1.0 / 240.0, &mut projector)?;
+///     assert_eq!(projection.failure, None);
+/// }
+/// assert!(max_strain(&fabric.system) <= 0.01);
+/// # Ok::<(), taut::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fabric {
+    /// Positions, inverse masses and inextensible edges.
+    pub system: System,
+    /// Velocities in m/s.
+    pub velocities: Vec<[f64; 3]>,
+    springs: Vec<Spring>,
+    masses: Vec<f64>,
+    gravity: DVec3,
+}
+
+impl Fabric {
+    /// A scene at its start, at rest, with the same f32 numbers that the kernels get.
+    ///
+    /// # Errors
+    ///
+    /// As [`System::of_scene`]; a valid scene has none.
+    pub fn new(scene: &Scene) -> Result<Self> {
+        let system = System::of_scene(scene)?;
+        let spring = |link: &crate::params::Link| Spring {
+            tail: link.tail as usize,
+            head: link.head as usize,
+            rest: link.rest.into(),
+            stiffness: link.stiffness.into(),
+            damping: 0.0,
+        };
+        // The mass of a pin counts for nothing, but a mass must be above zero.
+        let mass = |w: &f64| if *w > 0.0 { w.recip() } else { 1.0 };
+        Ok(Self {
+            velocities: vec![[0.0; 3]; system.positions.len()],
+            springs: scene.mesh.springs().iter().map(spring).collect(),
+            masses: system.inverse_masses.iter().map(mass).collect(),
+            gravity: DVec3::from(scene.settings.gravity.map(f64::from)),
+            system,
+        })
+    }
+
+    /// One step of `h` seconds: v* from gravity and springs, x_0 = x + h v*, and the projection of x_0.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error`] where the springs have no step: a position is not finite, or the ends of a spring coincide.
+    pub fn step(&mut self, h: f64, projector: &mut dyn Projector) -> Result<Projection> {
+        let changes = if self.springs.is_empty() { None } else { Some(self.pull(h)?) };
+        for (v, w) in self.system.inverse_masses.iter().enumerate() {
+            let change = match &changes {
+                Some(changes) => changes[v],
+                None if *w > 0.0 => h * self.gravity,
+                None => DVec3::ZERO,
+            };
+            self.velocities[v] = (DVec3::from(self.velocities[v]) + change).to_array();
+        }
+        Ok(step(&mut self.system, &mut self.velocities, [0.0; 3], h, projector))
+    }
+
+    /// Changes of velocity in m/s by gravity and springs.
+    fn pull(&self, h: f64) -> Result<Vec<DVec3>> {
+        let vectors = |list: &[[f64; 3]]| list.iter().map(|x| DVec3::from(*x)).collect::<Vec<_>>();
+        let mut particles = Particles::new(self.masses.clone(), vectors(&self.system.positions));
+        particles.velocities = vectors(&self.velocities);
+        for (hold, w) in particles.holds.iter_mut().zip(&self.system.inverse_masses) {
+            *hold = if *w > 0.0 { Hold::Free } else { Hold::Fixed };
+        }
+        let loads: Vec<DVec3> = self.masses.iter().map(|mass| *mass * self.gravity).collect();
+        let elastic = ElasticStep::new(&particles, &self.springs, &loads, h, Stiffness::Definite)?;
+        Ok(modified_pcg(&elastic, TOLERANCE, BUDGET).change)
+    }
+
+    /// Kinetic energy and that of gravity, in joules; see [`energy`]. That of the springs is not in it.
+    #[must_use]
+    pub fn energy(&self) -> f64 {
+        energy(&self.system, &self.velocities, self.gravity.to_array())
+    }
+
+    /// Mass of the vertices that can move, in kg.
+    #[must_use]
+    pub fn mass(&self) -> f64 {
+        self.system.inverse_masses.iter().filter(|w| **w > 0.0).map(|w| w.recip()).sum()
+    }
+}
