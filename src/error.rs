@@ -323,6 +323,21 @@ pub enum Error {
     #[error("{0}")]
     Mismatch(Box<crate::lockstep::Mismatch>),
 
+    /// A scene file says something that cannot be.
+    #[error("{file}:{line}:{column}: {problem}")]
+    SceneFile {
+        /// The file as the caller named it.
+        file: String,
+        /// The line, from 1 on.
+        line: usize,
+        /// The character in the line, from 1 on.
+        column: usize,
+        /// The key with the tables it is in, e.g. `solids[0].radius`; empty where the file is no TOML.
+        key: String,
+        /// What is wrong, the key included.
+        problem: String,
+    },
+
     /// The operating system refused to read or write a file.
     #[error("cannot access {}", path.display())]
     Io {

@@ -97,6 +97,12 @@ impl Selection {
         if positions.len() != count {
             return Err(Error::LengthMismatch { field: "positions", expected: count, found: positions.len() });
         }
+        if let Self::Group(name) = self { Ok(mesh.group(name)?.to_vec()) } else { self.among(positions) }
+    }
+
+    /// [`Selection::of`] where there is no mesh yet: no vertices of a group.
+    pub(crate) fn among(&self, positions: &[[f32; 3]]) -> Result<Vec<u32>> {
+        let count = positions.len();
         let chosen = |inside: &dyn Fn(Vec3) -> bool| {
             (0..count as u32).filter(|v| inside(Vec3::from(positions[*v as usize]))).collect()
         };
@@ -133,7 +139,7 @@ impl Selection {
                 }
                 chosen(&|point| (point - origin).dot(normal) >= 0.0)
             }
-            Self::Group(name) => mesh.group(name)?.to_vec(),
+            Self::Group(_) => Vec::new(),
         })
     }
 }

@@ -261,6 +261,11 @@ impl Cloth {
         self.times.bytes()
     }
 
+    /// Time of frames that were too short to be simulated on their own \[s\]; the next frame has it, too.
+    pub(crate) fn saved_time(&self) -> f32 {
+        self.saved_time
+    }
+
     /// Frames stepped or recorded so far.
     pub fn frame(&self) -> u64 {
         self.frame

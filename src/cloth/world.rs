@@ -55,8 +55,8 @@ impl Cloth {
     }
 
     /// How a vertex is held.
-    pub(super) fn is_held(&self, vertex: usize) -> bool {
-        self.fields.get::<[f32; 4]>("holds").is_ok_and(|holds| holds[vertex] != FREE)
+    pub(crate) fn is_held(&self, vertex: usize) -> bool {
+        self.fields.get::<[f32; 4]>("holds").is_ok_and(|holds| holds.get(vertex).is_some_and(|hold| *hold != FREE))
     }
 
     /// Holds vertices where they will be found next, and along directions that were turned with the cloth.

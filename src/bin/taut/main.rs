@@ -6,13 +6,14 @@ mod bench;
 mod options;
 mod output;
 mod run;
+mod scene;
 mod summary;
 mod validate;
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Cloth that does not stretch, on a GPU or without one.
 #[derive(Debug, Parser)]
@@ -27,6 +28,8 @@ enum Command {
     /// Simulate a scene, say how well the strain limit was held, and write files if asked to
     #[command(after_help = EXIT_CODES)]
     Run(options::Options),
+    /// Print a built-in scene as a file that `run` takes, or list the fabrics that files can name
+    Scene(scene::Options),
     /// List the graphics adapters and what matters about them here
     Adapters(adapters::Options),
     /// Measure the time to a strain that is really held, here and on an adapter
@@ -68,12 +71,13 @@ impl From<Outcome> for ExitCode {
 fn main() -> ExitCode {
     // wgpu logs at length what also arrives here as an error; who wants to read it sets RUST_LOG.
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("off")).init();
-    let arguments = match Arguments::try_parse() {
+    let arguments = match arguments() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
     let outcome = match arguments.command {
         Command::Run(options) => run::run(&options),
+        Command::Scene(options) => scene::print(&options),
         Command::Adapters(options) => adapters::list(&options),
         Command::Bench(options) => bench::bench(&options),
         Command::Compare(options) => bench::compare_files(&options),
@@ -86,6 +90,16 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// The command line, and which of the options of `run` were given and not left to their defaults.
+fn arguments() -> Result<Arguments, clap::Error> {
+    let matches = Arguments::command().try_get_matches()?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    if let (Command::Run(options), Some((_, matches))) = (&mut arguments.command, matches.subcommand()) {
+        options.note_given(matches);
+    }
+    Ok(arguments)
 }
 
 /// An error with its causes, each said once: some errors quote their cause themselves.

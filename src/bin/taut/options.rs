@@ -1,16 +1,26 @@
 //! What `taut run` takes. A value that cannot be right is refused here, before anything is touched.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::parser::ValueSource;
 use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
+use crate::scene::{self, SceneParser};
+
 /// Options of `taut run`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
-    /// What is simulated
-    #[arg(value_name = "SCENE", default_value = "hang", value_parser = PossibleValuesParser::new(taut::scene::NAMES))]
+    /// What is simulated: a built-in scene, or a scene file (FILE.toml; see `taut scene`), whose settings the options
+    /// below override where they are given
+    #[arg(value_name = "SCENE", default_value = "hang", value_parser = SceneParser)]
     pub(crate) scene: String,
+
+    /// The options that were given and not left to their defaults.
+    #[arg(skip)]
+    pub(crate) given: BTreeSet<String>,
 
     /// Vertices per side, or along the chain
     #[arg(long, value_name = "N", default_value = "71", value_parser = size, allow_negative_numbers = true)]
@@ -89,19 +99,42 @@ impl From<BackendName> for Backend {
 }
 
 impl Options {
-    /// Settings of the library: those of the scene, and what was asked for.
-    pub(crate) fn settings(&self, scene: &Scene) -> Settings {
-        Settings {
-            strain_limit: at_most(self.strain),
-            substeps: self.substeps,
-            method: self.method(),
-            stepping: if self.bdf2 { Stepping::Bdf2 } else { Stepping::Euler },
-            ..scene.settings.clone()
-        }
+    /// Remembers which options were given.
+    pub(crate) fn note_given(&mut self, matches: &ArgMatches) {
+        let given = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+        self.given = matches.ids().filter(given).map(ToString::to_string).collect();
     }
 
-    fn method(&self) -> Method {
-        match Method::named(&self.solver).unwrap_or_default() {
+    /// Whether an option decides: a scene file has its own values where an option was not given.
+    pub(crate) fn decides(&self, option: &str) -> bool {
+        !scene::is_file(&self.scene) || self.given.contains(option)
+    }
+
+    /// Settings of the library: those of the scene, and what was asked for.
+    pub(crate) fn settings(&self, scene: &Scene) -> Settings {
+        let mut settings = scene.settings.clone();
+        if self.decides("strain") {
+            settings.strain_limit = at_most(self.strain);
+        }
+        if self.decides("substeps") {
+            settings.substeps = self.substeps;
+        }
+        if self.decides("bdf2") {
+            settings.stepping = if self.bdf2 { Stepping::Bdf2 } else { Stepping::Euler };
+        }
+        // The solver that a file names keeps its parameters.
+        let named = settings.method.solver().name();
+        if self.decides("solver") && (!scene::is_file(&self.scene) || self.solver != named) {
+            settings.method = Method::named(&self.solver).unwrap_or_default();
+        }
+        if self.decides("preconditioner") {
+            settings.method = self.preconditioned(settings.method);
+        }
+        settings
+    }
+
+    fn preconditioned(&self, method: Method) -> Method {
+        match method {
             Method::FastProjection(solver) => {
                 let preconditioner = Preconditioner::named(&self.preconditioner).unwrap_or_default();
                 Method::FastProjection(FastProjection { preconditioner, ..solver })

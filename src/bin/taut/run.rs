@@ -7,34 +7,38 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use taut::scene::Script;
 use taut::substeps::StepBounds;
 use taut::{Backend, Cloth, FrameInput, Gpu, Scene, Settings};
 
 use crate::Outcome;
 use crate::options::{BackendName, Options};
 use crate::output::{self, Files};
+use crate::scene::{self, Opened};
 use crate::summary::{Subject, Summary, Tally};
 
 /// Runs a scene from start to end.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     // Everything that can be refused is refused before a directory is made or a file is opened.
+    let Opened { options, scene, size } = scene::open(options)?;
+    let options = &options;
     let frames = options.frames()?;
     if options.backend == BackendName::Cpu && options.adapter.is_some() {
         bail!("--adapter names a graphics adapter, but --backend cpu uses none");
     }
-    let scene = Scene::named(&options.scene, options.size)?;
     let settings = options.settings(&scene);
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), options.dt())?;
     Files::check(options)?;
-    let (name, solver) = (scene.name, settings.method.solver().name());
+    let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
     let (mut cloth, place) = build(options, scene, settings)?;
 
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
     let mut files = Files::create(options, cloth.mesh(), frames)?;
-    let Some(tally) = simulate(options, frames, &mut cloth, &mut files, &interrupted)? else {
+    script.begin(&mut cloth)?;
+    let Some(tally) = simulate(options, frames, &mut cloth, &script, &mut files, &interrupted)? else {
         // What was written so far goes with `files`.
         let kept = if options.out.is_some() || options.json.is_some() { "; nothing was written" } else { "" };
         output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame()));
@@ -46,8 +50,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         reason: place.reason,
         adapter: place.adapter,
         scene: name,
+        file: scene::is_file(&options.scene).then(|| options.scene.clone()),
         solver,
-        size: options.size,
+        size,
         vertices: cloth.mesh().vertex_count(),
         edges: cloth.mesh().edge_count(),
         strain_limit: options.strain,
@@ -82,6 +87,7 @@ fn simulate(
     options: &Options,
     frames: u32,
     cloth: &mut Cloth,
+    script: &Script,
     files: &mut Files,
     interrupted: &AtomicBool,
 ) -> Result<Option<Tally>> {
@@ -89,8 +95,10 @@ fn simulate(
     let mut tally = Tally::default();
     files.write_sample(&cloth.snapshot()?.positions)?;
     while tally.frames() < frames {
+        let start = f64::from(tally.frames()) / options.fps;
+        let pin_targets = script.frame(cloth, start, options.dt())?;
         let clock = Instant::now();
-        cloth.step(&FrameInput { dt: options.dt(), ..Default::default() })?;
+        cloth.step(&FrameInput { dt: options.dt(), pin_targets: &pin_targets })?;
         let time = clock.elapsed();
         let snapshot = cloth.snapshot()?;
         files.write_sample(&snapshot.positions)?;

@@ -18,9 +18,12 @@ pub(crate) struct Subject {
     pub(crate) on_gpu: bool,
     pub(crate) reason: String,
     pub(crate) adapter: Option<String>,
-    pub(crate) scene: &'static str,
+    pub(crate) scene: String,
+    /// The file it comes from.
+    pub(crate) file: Option<String>,
     pub(crate) solver: &'static str,
-    pub(crate) size: u32,
+    /// Where one number says it.
+    pub(crate) size: Option<u32>,
     pub(crate) vertices: usize,
     pub(crate) edges: usize,
     /// As it was typed.
@@ -155,16 +158,18 @@ impl Summary {
             "missed_substeps": tally.missed_substeps,
             "rejected_frames": tally.rejected_frames,
             "infeasible_edges": tally.infeasible_edges,
+            "file": subject.file,
         })
     }
 
     /// The table, with the files that were written, if any.
     pub(crate) fn table(&self, files: &[&Path]) -> String {
         let Self { subject, tally } = self;
-        let size = subject.size;
-        let scene = match subject.scene {
-            "chain" => format!("chain, {size} vertices"),
-            name => format!("{name}, {size} × {size}"),
+        let scene = match (subject.scene.as_str(), subject.size, &subject.file) {
+            (name, _, Some(file)) => format!("{name}, from {file}"),
+            ("chain", Some(size), _) => format!("chain, {size} vertices"),
+            (name, Some(size), _) => format!("{name}, {size} × {size}"),
+            (name, None, _) => name.to_owned(),
         };
         let asked = if subject.substeps_asked == Substeps::Auto { " (auto)" } else { "" };
         let inner = match tally.inner_iterations {

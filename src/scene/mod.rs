@@ -23,12 +23,24 @@
 //! | [`mannequin`] | nothing | flat, above the shoulders of a dress form |
 //! | [`flag`] | the column x = 0 | upright in the wind |
 //!
-//! [`Scene::settings`] are those that a scene is meant for.
+//! [`Scene::settings`] are those that a scene is meant for. With the feature `scene-files` every scene can be written to
+//! a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene is its [`Script`].
 //!
 //! A flat row between two pins, as in [`patch`] and [`curtain`], has one edge more than it has
 //! vertices that can move: its constraints are dependent, and solvers must cope. [`hang`] is the
 //! same cloth without that trouble.
 
+#[cfg(feature = "scene-files")]
+pub mod file;
+pub mod material;
+pub mod motion;
+
+#[cfg(feature = "scene-files")]
+pub use file::SceneFile;
+pub use material::Material;
+pub use motion::{Key, Motion, PinGroup, Script, SolidMotion};
+
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use crate::cloth::Pose;
@@ -57,14 +69,18 @@ pub const NAMES: [&str; 11] = [
 const MOST: u32 = 4096;
 /// Bending stiffness of a light cotton, N·m.
 const COTTON_BENDING: f32 = 1e-5;
+/// Corners of an ellipse of the dress form.
+const FORM_SEGMENTS: u32 = 48;
+/// Cells along the dress form.
+const FORM_RESOLUTION: u32 = 64;
 /// Distance of the pins of [`hang`], m.
 const HANG_WIDTH: f64 = 0.99;
 
 /// A cloth and where it starts.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// One of [`NAMES`].
-    pub name: &'static str,
+    /// One of [`NAMES`], or a name of the user's.
+    pub name: Cow<'static, str>,
     /// The cloth at rest.
     pub mesh: Mesh,
     /// Start positions, one per vertex, m. Pinned vertices stay at theirs.
@@ -73,6 +89,8 @@ pub struct Scene {
     pub solids: Vec<Solid>,
     /// The settings it is meant for: wind, one-sided edges. A cloth is made with settings of the caller's choice.
     pub settings: Settings,
+    /// What moves in the course of the scene; whoever steps the cloth applies it ([`Script::frame`]).
+    pub script: Script,
 }
 
 impl Scene {
@@ -99,8 +117,9 @@ impl Scene {
     }
 
     /// A cloth that starts at these positions, with nothing around it and default settings.
-    pub fn new(name: &'static str, mesh: Mesh, start: Vec<[f32; 3]>) -> Self {
-        Self { name, mesh, start, solids: Vec::new(), settings: Settings::default() }
+    pub fn new(name: impl Into<Cow<'static, str>>, mesh: Mesh, start: Vec<[f32; 3]>) -> Self {
+        let (solids, settings, script) = (Vec::new(), Settings::default(), Script::default());
+        Self { name: name.into(), mesh, start, solids, settings, script }
     }
 
     fn at_rest(name: &'static str, descriptor: MeshDescriptor) -> Result<Self> {
@@ -185,7 +204,7 @@ pub fn sheet(size: u32) -> Result<Scene> {
 /// As [`Scene::named`].
 pub fn rope_tether(size: u32) -> Result<Scene> {
     check_size("rope-tether", size, 2)?;
-    let mut scene = Scene { name: "rope-tether", ..chain(size)? };
+    let mut scene = Scene { name: "rope-tether".into(), ..chain(size)? };
     for position in &mut scene.start {
         position[0] *= 0.3;
     }
@@ -239,17 +258,19 @@ pub fn incline(size: u32) -> Result<Scene> {
 ///
 /// As [`Scene::named`].
 pub fn mannequin(size: u32) -> Result<Scene> {
+    let form = Solid::new(SolidShape::Grid(dress_form()?)).at([0.5, -0.95, 0.5]);
+    falling("mannequin", size, Solid { thickness: 0.005, friction: 0.3, sliding_friction: 0.25, ..form })
+}
+
+/// The dress form of [`mannequin`].
+fn dress_form() -> Result<Arc<Grid>> {
     // Baking takes longer than everything else about the scene: once is enough.
     static FORM: OnceLock<Arc<Grid>> = OnceLock::new();
-    let grid = match FORM.get() {
-        Some(grid) => grid.clone(),
-        None => {
-            let baked = Arc::new(Grid::bake(&solid::mannequin(48), 64, 1 << 26)?);
-            FORM.get_or_init(|| baked).clone()
-        }
-    };
-    let form = Solid::new(SolidShape::Grid(grid)).at([0.5, -0.95, 0.5]);
-    falling("mannequin", size, Solid { thickness: 0.005, friction: 0.3, sliding_friction: 0.25, ..form })
+    if let Some(grid) = FORM.get() {
+        return Ok(grid.clone());
+    }
+    let baked = Arc::new(Grid::bake(&solid::mannequin(FORM_SEGMENTS), FORM_RESOLUTION, 1 << 26)?);
+    Ok(FORM.get_or_init(|| baked).clone())
 }
 
 /// A flag of 1 m × 1 m in a gusty wind, held along its column x = 0 and upright.

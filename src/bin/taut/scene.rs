@@ -1,0 +1,132 @@
+//! Scenes by name and as files: `taut scene`, and what `taut run` is given.
+
+use anyhow::{Context, Result, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use taut::Scene;
+use taut::scene::{Material, NAMES, SceneFile};
+
+use crate::Outcome;
+use crate::options::{self, size};
+use crate::output::{self, significant};
+
+/// Options of `taut scene`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The scene to print
+    #[arg(value_name = "NAME", required_unless_present = "materials", value_parser = PossibleValuesParser::new(NAMES))]
+    name: Option<String>,
+
+    /// Vertices per side, or along the chain
+    #[arg(long, value_name = "N", default_value = "71", value_parser = size, allow_negative_numbers = true)]
+    size: u32,
+
+    /// List the fabrics that files can name, with the sources of their numbers
+    #[arg(long, conflicts_with = "name")]
+    materials: bool,
+}
+
+/// Prints a scene, or the fabrics.
+pub(crate) fn print(options: &Options) -> Result<Outcome> {
+    match &options.name {
+        Some(name) if !options.materials => {
+            output::print(SceneFile::builtin(name, options.size)?.to_toml().trim_end())?;
+        }
+        _ => output::print(&materials())?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn materials() -> String {
+    let head =
+        ["fabric", "density [kg/m²]", "shear [N/m]", "bending [N·m]", "sources, in this order"].map(str::to_owned);
+    let row = |material: Material| {
+        let Material { name, density, shear, bending, sources, .. } = material;
+        let numbers = [density, shear].map(|number| significant(number.into(), 3));
+        let [density, shear] = numbers;
+        [name.to_owned(), density, shear, format!("{bending:e}"), sources.join("; ")]
+    };
+    output::table(std::iter::once(head).chain(Material::ALL.map(row)), 120)
+}
+
+/// Whether what `run` is given is a file and not the name of a built-in scene.
+pub(crate) fn is_file(scene: &str) -> bool {
+    scene.ends_with(".toml") || scene.contains(['/', std::path::MAIN_SEPARATOR])
+}
+
+/// A built-in scene or a file.
+#[derive(Clone, Debug)]
+pub(crate) struct SceneParser;
+
+impl TypedValueParser for SceneParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        match value.to_str() {
+            Some(text) if is_file(text) => Ok(text.to_owned()),
+            _ => PossibleValuesParser::new(NAMES).parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(NAMES.into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// A scene that is ready to be simulated.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// The options, with the file's values where they were not given.
+    pub(crate) options: options::Options,
+    pub(crate) scene: Scene,
+    /// Vertices per side, where one number says it.
+    pub(crate) size: Option<u32>,
+}
+
+/// Makes the scene that the options name.
+pub(crate) fn open(options: &options::Options) -> Result<Opened> {
+    let mut options = options.clone();
+    if !is_file(&options.scene) {
+        let scene = Scene::named(&options.scene, options.size)?;
+        let size = Some(options.size);
+        return Ok(Opened { options, scene, size });
+    }
+    let mut file = SceneFile::read(&options.scene)?;
+    if options.decides("size") {
+        file.set_size(options.size).context("--size")?;
+    }
+    take_output(&mut options, &file)?;
+    let scene = file.scene()?;
+    if !options.decides("strain") {
+        // The number that was written, not what f32 makes of it.
+        options.strain = scene.settings.strain_limit.to_string().parse()?;
+    }
+    if !options.decides("substeps") {
+        options.substeps = scene.settings.substeps;
+    }
+    Ok(Opened { options, scene, size: file.size() })
+}
+
+/// Takes over what the file says about its output, where no option does.
+fn take_output(options: &mut options::Options, file: &SceneFile) -> Result<()> {
+    let output = &file.output;
+    if !options.decides("seconds") {
+        options.seconds = output.seconds.unwrap_or(options.seconds);
+    }
+    if !options.decides("fps") {
+        options.fps = output.fps.unwrap_or(options.fps);
+    }
+    if let Some(out) = output.out.as_ref().filter(|_| !options.decides("out")) {
+        options.out = Some(file.output_path(out)?);
+    }
+    for (key, asked) in [("export", !output.export.is_empty()), ("render", output.render.is_some())] {
+        if asked {
+            bail!("{} asks for output.{key}, which this program cannot do", options.scene);
+        }
+    }
+    Ok(())
+}

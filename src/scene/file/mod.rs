@@ -1,0 +1,408 @@
+//! Scenes as files: TOML, in SI units.
+//!
+//! `taut scene NAME > file.toml` prints any built-in scene as such a file, `taut run file.toml` simulates it.
+//!
+//! ```
+//! use taut::{Cloth, FrameInput, Scene};
+//!
+//! let text = r#"
+//!     name = "towel"
+//!
+//!     [cloth]
+//!     generator = "sheet"
+//!     size = [9, 13]
+//!     width = 0.4
+//!     height = 0.6
+//!     plane = "xy"
+//!     material = "cotton"
+//!     density = 0.3      # heavier than the preset
+//!
+//!     [[pins]]
+//!     at = "top-left"
+//!
+//!     [[pins]]
+//!     at = "top-right"
+//!     [pins.motion]
+//!     keys = [{ time = 0.2, translation = [-0.1, 0.0, 0.0] }]
+//!
+//!     [[solids]]
+//!     shape = "sphere"
+//!     radius = 0.1
+//!     translation = [0.2, -0.3, -0.12]
+//! "#;
+//! let scene = Scene::from_toml(text, None)?;
+//! assert_eq!(scene.mesh.vertex_count(), 117);
+//!
+//! let (script, settings) = (scene.script.clone(), scene.settings.clone());
+//! let mut cloth = Cloth::on_cpu(scene, settings)?;
+//! script.begin(&mut cloth)?;
+//! for frame in 0..12 {
+//!     let pin_targets = script.frame(&mut cloth, f64::from(frame) / 60.0, 1.0 / 60.0)?;
+//!     cloth.step(&FrameInput { dt: 1.0 / 60.0, pin_targets: &pin_targets })?;
+//! }
+//! assert!((cloth.snapshot()?.positions[8][0] - 0.3).abs() < 1e-6);
+//! # Ok::<(), taut::Error>(())
+//! ```
+//!
+//! An unknown key is an error that suggests the nearest known one; every error names file, line, column and key:
+//!
+//! ```
+//! # use taut::Scene;
+//! let error = Scene::from_toml("[cloth]\ngenerator = \"sheet\"\nsise = 9", None).unwrap_err();
+//! assert_eq!(error.to_string(), "scene:3:1: there is no key `cloth.sise`; did you mean `size`?");
+//! ```
+//!
+//! # Reference
+//!
+//! Right-handed, +y is up. Vectors are lists of three numbers. A *rotation* is `{ axis = [x, y, z], degrees = 90.0 }` or a unit
+//! quaternion `[x, y, z, w]`. Whole numbers may stand for others (`radius = 1`). Only `[cloth]` is needed.
+//!
+//! | Key | Means | Default |
+//! |---|---|---|
+//! | `name` | what reports call the scene | `"scene"` |
+//! | [`[cloth]`](#cloth) | the cloth at rest and where it starts | |
+//! | [`[[pins]]`](#pins) | vertices that are held, and their motion | none |
+//! | [`[[solids]]`](#solids) | what the cloth meets, and its motion | none |
+//! | [`[world]`](#world-and-wind) | gravity and drag | |
+//! | [`[wind]`](#world-and-wind) | moving air; the table alone means still air | none |
+//! | [`[solver]`](#solver) | how it is simulated | |
+//! | [`[output]`](#output) | what the program writes | |
+//!
+//! ## Cloth
+//!
+//! One of the keys `generator`, `mesh` and `positions` says where the vertices come from.
+//!
+//! | Key | Means | Default |
+//! |---|---|---|
+//! | `generator = "sheet"` | a flat grid of quads, vertex `row * columns + column` | |
+//! | `size` | of a sheet: vertices along a row and along a column, `[columns, rows]`, or one number for both; of a chain: vertices; 2 … 4096 each | |
+//! | `width`, `height` | of a sheet: length of a row, of a column \[m\] | 1 |
+//! | `plane` | `"xz"`: rows along +x, columns along +z, flat; `"xy"`: columns along −y, upright | `"xz"` |
+//! | `generator = "chain"` | vertices on a line along +x | |
+//! | `length` | of a chain \[m\] | 1 |
+//! | `mesh` | a mesh file in the folder of the scene, or below | |
+//! | `pair_triangles` | of a mesh: join triangles that came from quads | `false` |
+//! | `scale` | of a mesh: metres per unit of the file | 1 |
+//! | `positions`, `faces`, `lines` | points \[m\], lists of 3 or 4 vertices, lists of 2 vertices | |
+//! | `material` | a fabric of [`Material`](super::Material), for density, shear and bending together | |
+//! | `density` | \[kg/m²\], of lines \[kg/m\] | that of the material; 0.2, of a chain 0.1 |
+//! | `masses` | one per vertex \[kg\], instead of a density | |
+//! | `shear` | stiffness of each diagonal of a quad \[N/m\] | that of the material; 20 |
+//! | `bending` | \[N·m\] | that of the material; 0 |
+//! | `curved` | bending holds the rest shape as it is, not a flat one | `false` |
+//! | `damping` | of internal motion \[s\]: [`Settings::damping`] | 0 |
+//! | `[cloth.groups]` | named lists of vertices, beside those of the mesh file | |
+//! | `[[cloth.overrides]]` | exceptions for edges: `ends = [a, b]`, `kind = "inextensible"`, `"spring"` or `"free"`, `stiffness` of a spring \[N/m\], `rest` length \[m\] | |
+//!
+//! `[cloth.start]` is what is done to the rest shape before the first frame, in this order:
+//!
+//! | Key | Means |
+//! |---|---|
+//! | `positions` | one point per vertex \[m\] instead of the rest shape |
+//! | `span` | every row of the generator becomes an arc without strain whose ends are so far apart \[m\], as in [`hang`](super::hang()) |
+//! | `scale` | factors along x, y and z |
+//! | `rotation` | about the origin |
+//! | `translation` | \[m\] |
+//!
+//! ## Pins
+//!
+//! One of the first five keys chooses the vertices, where the cloth starts. A vertex that moves or is let go may be in
+//! one entry only.
+//!
+//! | Key | Means | Default |
+//! |---|---|---|
+//! | `at` | a part of the generator's grid, or a list of such: `"top"` (the first row), `"bottom"`, `"left"` (the first column), `"right"`, `"top-left"`, `"top-right"`, `"bottom-left"`, `"bottom-right"`, `"corners"`, `"border"`, `"all"`, `"first"`, `"last"` | |
+//! | `indices` | a list of vertices | |
+//! | `box` | `{ min = […], max = […] }`, borders included \[m\] | |
+//! | `plane` | `{ point = […], normal = […] }`: the side that the normal points to \[m\] | |
+//! | `group` | a group of the mesh file or of `[cloth.groups]` | |
+//! | `hold` | `"fixed"`, `{ plane = normal }` or `{ line = direction }` | `"fixed"` |
+//! | `until` | when they are let go \[s\] | never |
+//! | `[pins.motion]` | [their way](#motion); `center` is what it turns about \[m\], the mean of the vertices' places by default | at rest |
+//!
+//! ## Solids
+//!
+//! | Key | Means | Default |
+//! |---|---|---|
+//! | `shape = "plane"` | everything below its y = 0 | |
+//! | `shape = "sphere"` | `radius` \[m\] | |
+//! | `shape = "capsule"` | about its y axis: `radius`, `half_length` between the centers of its ends \[m\] | |
+//! | `shape = "box"` | `half` its sides, three numbers \[m\] | |
+//! | `shape = "mannequin"` | a dress form, 0.9 m high, on its origin: `segments` (8 … 512), `resolution` (8 … 256) | 48, 64 |
+//! | `shape = "mesh"` | a closed mesh: `file` in the folder of the scene or below, `scale`, `resolution` | 1, 64 |
+//! | `translation`, `rotation` | where it is \[m\]: turned, then moved | at the origin |
+//! | `velocity`, `angular_velocity` | constant ones \[m/s\], \[rad/s\] | 0 |
+//! | `thickness` | distance that cloth keeps \[m\] | 0 |
+//! | `friction`, `sliding_friction` | coefficients, static and kinetic | 0.5, 0.8 × the static one |
+//! | `restitution` | part of the speed after an impact | 0 |
+//! | `[solids.motion]` | [its way](#motion), about its origin; instead of velocities | |
+//!
+//! ## Motion
+//!
+//! | Key | Means | Default |
+//! |---|---|---|
+//! | `keys` | a list of `{ time = …, translation = […], rotation = … }`, times growing \[s\], relative to the start \[m\] | |
+//! | `repeat` | start again after the last key, which must be back at the start | `false` |
+//!
+//! Between two keys both speeds are constant; a rotation from one key to the next is at most half a turn. Before
+//! the first key of a later time it moves from the start. See [`super::motion`].
+//!
+//! ## World and wind
+//!
+//! | Key | Means | Default |
+//! |---|---|---|
+//! | `world.gravity` | \[m/s²\] | `[0.0, -9.81, 0.0]` |
+//! | `world.drag` | rate at which still air takes speed \[1/s\] | 0 |
+//! | `wind.velocity` | \[m/s\] | 0 |
+//! | `wind.density` | of the air \[kg/m³\] | 1.2 |
+//! | `wind.drag`, `wind.lift` | coefficients | 1.2, 1 |
+//! | `wind.gust` | amplitude of gusts relative to the mean | 0 |
+//! | `wind.gust_wave` | cycles per metre \[1/m\] | `[0.5, 0.0, 0.5]` |
+//! | `wind.gust_frequency` | \[Hz\] | 0.5 |
+//!
+//! ## Solver
+//!
+//! | Key | Means | Default |
+//! |---|---|---|
+//! | `method` | `"auto"`, `"fast-projection"`, `"gauss-seidel"`, `"jacobi"`, `"yarn-sweep"` | `"auto"` |
+//! | `strain_limit` | largest strain at the end of a frame; 0.01 is 1 % | 0.01 |
+//! | `stretch_min`, `stretch_max` | band of lengths relative to rest that counts as no strain | 1, 1 |
+//! | `area_limit` | smallest and largest area of a triangle relative to rest | none |
+//! | `substeps` | per frame: a number, `{ up_to = n }` or `"auto"` | `"auto"` |
+//! | `stepping` | `"euler"` or `"bdf2"` | `"euler"` |
+//! | `elasticity` | of shear springs: `"auto"`, `"explicit"`, `"implicit"` | `"auto"` |
+//! | `contact_rounds` | of projection and collision in a substep | 8 |
+//! | `dispatches_per_submission`, `dispatch_budget` | at most, on a GPU | 2000, 1000 |
+//! | `[solver.yarn_sweep]` | `sweeps`, `middle_sweeps`, `middle_strain`, `step_clamp`, `slack`, `chords_from`: [`crate::YarnSweep`], also of `auto` | |
+//! | `[solver.fast_projection]` | `preconditioner` (`"auto"`, `"jacobi"`, `"lines"`, `"lines-schur"`), `iterations`, `inner_iterations`, `tolerance`, `step_clamp`, `warm_start`: [`crate::FastProjection`], also of `auto` | |
+//! | `[solver.gauss_seidel]` | `sweeps`, `sweeps_per_check`, `seed`: [`crate::GaussSeidel`] | |
+//! | `[solver.jacobi]` | `sweeps`, `sweeps_per_check`, `relaxation`, `blend`: [`crate::Jacobi`] | |
+//!
+//! ## Output
+//!
+//! Read by the program; its options come first where they are given. Names are relative to the scene's folder, and stay
+//! inside it.
+//!
+//! | Key | Means | Default |
+//! |---|---|---|
+//! | `fps` | frames per second, 1 … 100,000 | 60 |
+//! | `seconds` | time to simulate | 2 |
+//! | `out` | a folder for rest shape, animation and report | none |
+//! | `export` | files to export to, by their extensions | none |
+//! | `render` | a picture or an animation | none |
+//!
+//! # Files of strangers
+//!
+//! A file has at most 4 MiB and names at most 2²² vertices, 256 solids and 4096 entries of pins ([`Limits`]); counts are
+//! checked before anything is made of them. Files that a scene names are inside its folder: neither absolute names nor
+//! `..` nor links lead outside. Nothing in a file makes reading it panic.
+
+mod build;
+mod builtin;
+mod load_mesh;
+mod parts;
+mod path;
+mod read;
+mod table;
+mod write;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::scene::Scene;
+use crate::settings::Settings;
+use parts::{Fabric, Obstacle, Pins, Source};
+use table::Text;
+
+/// What a scene file may ask for at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Vertices of the cloth, or of a mesh file.
+    pub vertices: u32,
+    /// Solids.
+    pub solids: u32,
+    /// Entries of `[[pins]]`.
+    pub pins: u32,
+    /// Bytes of the distance grids of all solids that are meshes.
+    pub grid_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 4 << 20, vertices: 1 << 22, solids: 256, pins: 4096, grid_bytes: 1 << 27 }
+    }
+}
+
+/// What the program shall write; files and folders as the file names them, see [`SceneFile::output_path`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Output {
+    /// Frames per second.
+    pub fps: Option<f64>,
+    /// Time to simulate \[s\].
+    pub seconds: Option<f64>,
+    /// Folder for the results.
+    pub out: Option<String>,
+    /// Files to export to.
+    pub export: Vec<String>,
+    /// A picture or an animation.
+    pub render: Option<String>,
+}
+
+/// A scene as a file says it: generators, presets and names of files, not yet vertices.
+///
+/// ```
+/// use taut::scene::{self, SceneFile};
+///
+/// let file = SceneFile::builtin("drape", 9)?;
+/// let again = SceneFile::parse(&file.to_toml(), "drape.toml", None)?;
+/// assert_eq!(again.scene()?.mesh, scene::drape(9)?.mesh);
+/// # Ok::<(), taut::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SceneFile {
+    text: Text,
+    folder: Option<PathBuf>,
+    limits: Limits,
+    name: String,
+    fabric: Fabric,
+    pins: Vec<Pins>,
+    solids: Vec<Obstacle>,
+    settings: Settings,
+    /// What the program shall write.
+    pub output: Output,
+}
+
+impl SceneFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::SceneFile`] for what the file cannot say.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let limits = Limits::default();
+        let mut bytes = Vec::new();
+        // One byte more than allowed shows that there are too many; a pipe has no length to ask for.
+        File::open(path).and_then(|file| file.take(limits.bytes + 1).read_to_end(&mut bytes)).map_err(io)?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+            Text::new(&path.display().to_string(), &valid).error_at(valid.len(), "", "this is not UTF-8")
+        })?;
+        Self::parse(&text, &path.display().to_string(), path.parent())
+    }
+
+    /// Reads a text. Errors call it `file`; the files it names are searched for in `folder`, or refused if there is none.
+    ///
+    /// # Errors
+    /// [`Error::SceneFile`].
+    pub fn parse(text: &str, file: &str, folder: Option<&Path>) -> Result<Self> {
+        Self::parse_within(text, file, folder, Limits::default())
+    }
+
+    /// [`SceneFile::parse`] with limits of the caller's.
+    ///
+    /// # Errors
+    /// [`Error::SceneFile`].
+    pub fn parse_within(text: &str, file: &str, folder: Option<&Path>, limits: Limits) -> Result<Self> {
+        Ok(Self { folder: folder.map(Path::to_owned), ..read::scene_file(file, text, limits)? })
+    }
+
+    /// The built-in scene of that name, with `size` vertices per side, or along the chain.
+    ///
+    /// # Errors
+    /// As [`Scene::named`], and [`Error::SceneSize`] if a file may not have so many vertices.
+    pub fn builtin(name: &str, size: u32) -> Result<Self> {
+        builtin::scene_file(name, size)
+    }
+
+    /// What reports call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Gives the generator as many vertices per side, or along the chain.
+    ///
+    /// # Errors
+    /// [`Error::SceneFile`] if there is no generator, its sheet is not as many vertices wide as long, or the number is out
+    /// of range.
+    pub fn set_size(&mut self, size: u32) -> Result<()> {
+        let refuse = |problem: String| Err(self.text.error("cloth", problem));
+        let vertices = match &self.fabric.source {
+            Source::Chain { .. } => u64::from(size),
+            Source::Sheet(sheet) if sheet.size[0] == sheet.size[1] => u64::from(size).pow(2),
+            Source::Sheet(sheet) => {
+                let [columns, rows] = sheet.size;
+                return refuse(format!("one size cannot stand for the {columns} × {rows} vertices of `cloth.size`"));
+            }
+            Source::Mesh { .. } | Source::Inline { .. } => {
+                return refuse("the cloth is a mesh, whose size cannot be chosen".to_owned());
+            }
+        };
+        let least = if self.fabric.start.span.is_some() { 3 } else { 2 };
+        if !(least..=super::MOST).contains(&size) || vertices > self.limits.vertices.into() {
+            let most = match self.fabric.source {
+                Source::Chain { .. } => self.limits.vertices,
+                _ => self.limits.vertices.isqrt(),
+            };
+            return refuse(format!("the size is {size}, but must be in {least} … {}", most.min(super::MOST)));
+        }
+        match &mut self.fabric.source {
+            Source::Sheet(sheet) => sheet.size = [size; 2],
+            Source::Chain { size: vertices, .. } => *vertices = size,
+            Source::Mesh { .. } | Source::Inline { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Vertices per side, or along the chain, where one number says it.
+    pub fn size(&self) -> Option<u32> {
+        self.fabric.source.grid().filter(|[columns, rows]| columns == rows || *rows == 1).map(|[columns, _]| columns)
+    }
+
+    /// Makes the scene: vertices, distance grids, and what moves.
+    ///
+    /// # Errors
+    /// [`Error::SceneFile`] that names the key whose value cannot be.
+    pub fn scene(&self) -> Result<Scene> {
+        build::scene(self, self.folder.as_deref())
+    }
+
+    /// Where a file or folder that [`SceneFile::output`] names is to be written.
+    ///
+    /// # Errors
+    /// [`Error::SceneFile`] if that would be outside of the scene's folder, or it has none.
+    pub fn output_path(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.folder.as_deref().ok_or("is in no folder: the scene was not read from one".to_owned());
+        let path = folder.and_then(|folder| path::writable(folder, name));
+        path.map_err(|problem| self.text.error("output", format!("\"{name}\" {problem}")))
+    }
+
+    /// The file, with comments that explain units. What is read from it makes the same scene to the bit.
+    pub fn to_toml(&self) -> String {
+        write::toml(self)
+    }
+}
+
+impl Scene {
+    /// The scene that a TOML text describes ([`mod@crate::scene::file`]). Files that it names are searched for in
+    /// `folder`, or refused if there is none.
+    ///
+    /// # Errors
+    /// [`Error::SceneFile`].
+    pub fn from_toml(text: &str, folder: Option<&Path>) -> Result<Self> {
+        SceneFile::parse(text, "scene", folder)?.scene()
+    }
+
+    /// The scene of a TOML file.
+    ///
+    /// # Errors
+    /// As [`SceneFile::read`] and [`SceneFile::scene`].
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        SceneFile::read(path)?.scene()
+    }
+}

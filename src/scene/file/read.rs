@@ -1,0 +1,668 @@
+//! From TOML to plain values. Ranges that the library checks anyway are left to it; [`super::build`] says where in the
+//! file they are.
+
+use std::collections::BTreeMap;
+
+use toml::de::DeTable;
+
+use super::parts::{Fabric, Form, Obstacle, PARTS, Pins, Select, Sheet, Source, Start, Turn};
+use super::table::{Table, Text, Value, suggestion};
+use super::{Limits, Output, SceneFile};
+use crate::cloth::Pose;
+use crate::error::{Error, Result};
+use crate::hold::{Hold, Selection};
+use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass, MeshDescriptor};
+use crate::scene::material::Material;
+use crate::scene::motion::{Key, Motion};
+use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, MOST};
+use crate::settings::Settings;
+use crate::solid::{Solid, SolidShape};
+use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
+use crate::stage::elastic::Elasticity;
+use crate::stage::integrate::Stepping;
+use crate::stage::wind::Wind;
+use crate::substeps::Substeps;
+
+/// Longest name of a scene, in bytes.
+const LONGEST_NAME: usize = 200;
+/// Longest name of a file, in bytes.
+const LONGEST_PATH: usize = 1000;
+
+/// Reads a whole file.
+pub(super) fn scene_file(file: &str, text: &str, limits: Limits) -> Result<SceneFile> {
+    let mut source = Text::new(file, text);
+    if text.len() as u64 > limits.bytes {
+        let problem = format!("the file has {} bytes, but may only have {}", text.len(), limits.bytes);
+        return Err(source.error_at(0, "", problem));
+    }
+    let document = DeTable::parse(text).map_err(|error| {
+        let byte = error.span().map_or(0, |span| span.start);
+        source.error_at(byte, "", format!("this is no TOML: {}", error.message().replace('\n', ", ")))
+    })?;
+    source.note(document.get_ref());
+    let mut result = {
+        let known = ["cloth", "name", "output", "pins", "solids", "solver", "wind", "world"];
+        let root = Table::new(&source, document.get_ref(), String::new(), &known)?;
+        let mut settings = Settings::default();
+        if let Some(value) = root.get("world") {
+            let table = value.table(&["drag", "gravity"])?;
+            table.set_vector("gravity", &mut settings.gravity)?;
+            table.set("drag", &mut settings.drag)?;
+        }
+        settings.wind = root.get("wind").map(|value| wind(&value)).transpose()?;
+        if let Some(value) = root.get("solver") {
+            solver(&value, &mut settings)?;
+        }
+        let cloth = root.need("cloth", "a table that says what cloth there is")?;
+        let fabric = fabric(&cloth, &limits, &mut settings)?;
+        let pins = tables(&root, "pins", limits.pins)?.iter().map(pins).collect::<Result<_>>()?;
+        let solids = tables(&root, "solids", limits.solids)?.iter().map(obstacle).collect::<Result<_>>()?;
+        let output = root.get("output").map(|value| output(&value)).transpose()?.unwrap_or_default();
+        let name = root.get("name").map(|value| name(&value)).transpose()?.unwrap_or_else(|| "scene".to_owned());
+        SceneFile { text: Text::default(), folder: None, limits, name, fabric, pins, solids, settings, output }
+    };
+    drop(document);
+    result.text = source;
+    Ok(result)
+}
+
+fn name(value: &Value<'_>) -> Result<String> {
+    let name = value.string()?;
+    // It is shown in terminals.
+    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        let expected = format!("must have between 1 and {LONGEST_NAME} bytes and no control characters");
+        return Err(value.error(expected));
+    }
+    Ok(name.to_owned())
+}
+
+/// A file or folder below the scene's own folder; whether it leads outside by links is for [`super::path`] to see.
+fn file_name(value: &Value<'_>) -> Result<String> {
+    let name = value.string()?;
+    if name.len() > LONGEST_PATH || name.chars().any(char::is_control) {
+        return Err(value.error(format!("must have at most {LONGEST_PATH} bytes and no control characters")));
+    }
+    super::path::check(name).map_err(|problem| value.error(problem))?;
+    Ok(name.to_owned())
+}
+
+/// The tables of a list like `[[solids]]`.
+fn tables<'a>(root: &Table<'a>, key: &str, most: u32) -> Result<Vec<Value<'a>>> {
+    root.get(key).map_or_else(|| Ok(Vec::new()), |value| value.list(most as usize, "a list of tables: [[…]]"))
+}
+
+fn fabric(value: &Value<'_>, limits: &Limits, settings: &mut Settings) -> Result<Fabric> {
+    const COMMON: [&str; 10] =
+        ["bending", "curved", "damping", "density", "groups", "masses", "material", "overrides", "shear", "start"];
+    let with = |own: &[&'static str]| -> Vec<&'static str> { COMMON.iter().chain(own).copied().collect() };
+    let every = with(&[
+        "faces",
+        "generator",
+        "height",
+        "length",
+        "lines",
+        "mesh",
+        "pair_triangles",
+        "plane",
+        "positions",
+        "scale",
+        "size",
+        "width",
+    ]);
+    let table = value.table(&every)?;
+    let given: Vec<&str> = ["generator", "mesh", "positions"].into_iter().filter(|key| table.has(key)).collect();
+    let [source] = given[..] else {
+        let problem = "`cloth` needs one of the keys generator, mesh and positions";
+        return Err(given.get(1).map_or_else(|| table.complain(problem), |second| table.error(second, problem)));
+    };
+    // Now the keys of the other sources are unknown.
+    let (table, source) = match source {
+        "mesh" => {
+            let table = value.table(&with(&["mesh", "pair_triangles", "scale"]))?;
+            let mut pair_triangles = false;
+            table.set_bool("pair_triangles", &mut pair_triangles)?;
+            let file = file_name(&table.need("mesh", "a file")?)?;
+            let scale = scale(&table)?;
+            (table, Source::Mesh { file, pair_triangles, scale })
+        }
+        "positions" => {
+            let table = value.table(&with(&["faces", "lines", "positions"]))?;
+            let source = inline(&table, limits)?;
+            (table, source)
+        }
+        _ => match table.need("generator", "sheet or chain")?.word(&["chain", "sheet"])? {
+            "chain" => {
+                let table = value.table(&with(&["generator", "length", "size"]))?;
+                let most = MOST.min(limits.vertices);
+                let size = table.need("size", "how many vertices there are")?.count(2..=most)?;
+                let length = side(&table, "length")?;
+                (table, Source::Chain { size, length })
+            }
+            _ => {
+                let table = value.table(&with(&["generator", "height", "plane", "size", "width"]))?;
+                let source = sheet(&table, limits)?;
+                (table, source)
+            }
+        },
+    };
+    let chain = matches!(source, Source::Chain { .. });
+    let MeshDescriptor { mut shear, mut bending, curved: mut bent, .. } = MeshDescriptor::default();
+    // kg/m of the built-in chains, kg/m² of the default fabric.
+    let mut density = if chain { 0.1 } else { 0.2 };
+    if let Some(value) = table.get("material") {
+        let material = material(&value)?;
+        if chain {
+            return Err(value.error("is a fabric, but a chain has none: it has a density in kg/m"));
+        }
+        (density, shear, bending) = (material.density, material.shear, material.bending);
+    }
+    table.set("density", &mut density)?;
+    table.set("shear", &mut shear)?;
+    table.set("bending", &mut bending)?;
+    table.set_bool("curved", &mut bent)?;
+    table.set("damping", &mut settings.damping)?;
+    let mass = match table.get("masses") {
+        Some(value) if table.has("density") => {
+            return Err(value.error("says what `cloth.density` says: one of them is enough"));
+        }
+        Some(value) => {
+            let masses = value.list(limits.vertices as usize, "a list of numbers")?;
+            Mass::PerVertex(masses.iter().map(Value::number).collect::<Result<_>>()?)
+        }
+        None => Mass::Density(density),
+    };
+    let start = table.get("start").map(|value| start(&value, &source, limits)).transpose()?.unwrap_or_default();
+    let groups = table.get("groups").map(|value| groups(&value)).transpose()?.unwrap_or_default();
+    let overrides = tables(&table, "overrides", limits.vertices)?.iter().map(edge).collect::<Result<_>>()?;
+    Ok(Fabric { source, mass, shear, bending, curved: bent, start, groups, overrides })
+}
+
+fn material(value: &Value<'_>) -> Result<Material> {
+    let name = value.word(&Material::ALL.map(|material| material.name))?;
+    Material::named(name).ok_or_else(|| value.error("is not known"))
+}
+
+/// A length above 0 \[m\]; 1 if the file does not say.
+fn side(table: &Table<'_>, key: &str) -> Result<f64> {
+    let valid = |length: f64| (1e-6..=1e6).contains(&length);
+    table.get(key).map_or(Ok(1.0), |value| value.precise_in(valid, "in [1e-6, 1e6] m"))
+}
+
+/// Metres per unit of a mesh file.
+fn scale(table: &Table<'_>) -> Result<f32> {
+    side(table, "scale")?;
+    table.get("scale").map_or(Ok(1.0), |value| value.number())
+}
+
+fn sheet(table: &Table<'_>, limits: &Limits) -> Result<Source> {
+    let value = table.need("size", "vertices along a row and along a column, or one number for both")?;
+    let size = if value.is_list() {
+        let list = value.list(2, "one or two whole numbers")?;
+        let [columns, rows] = &list[..] else { return Err(value.error("must be one or two whole numbers")) };
+        [columns.count(2..=MOST)?, rows.count(2..=MOST)?]
+    } else {
+        [value.count(2..=MOST)?; 2]
+    };
+    let vertices = u64::from(size[0]) * u64::from(size[1]);
+    if vertices > limits.vertices.into() {
+        let most = limits.vertices;
+        return Err(value.error(format!("asks for {vertices} vertices, but a scene file may only have {most}")));
+    }
+    let sides = [side(table, "width")?, side(table, "height")?];
+    let upright = table.get("plane").map_or(Ok("xz"), |value| value.word(&["xy", "xz"]))? == "xy";
+    Ok(Source::Sheet(Sheet { size, sides, upright }))
+}
+
+fn points(value: &Value<'_>, limits: &Limits) -> Result<Vec<[f32; 3]>> {
+    value.list(limits.vertices as usize, "a list of points")?.iter().map(Value::numbers).collect()
+}
+
+fn inline(table: &Table<'_>, limits: &Limits) -> Result<Source> {
+    let positions = points(&table.need("positions", "a list of points")?, limits)?;
+    let corners = |key: &str| -> Result<Vec<(Value<'_>, Vec<u32>)>> {
+        let Some(value) = table.get(key) else { return Ok(Vec::new()) };
+        let list = value.list(4 * limits.vertices as usize, "a list of lists of vertices")?;
+        list.into_iter().map(|entry| entry.vertices().map(|vertices| (entry, vertices))).collect()
+    };
+    let face = |(entry, vertices): (Value<'_>, Vec<u32>)| match vertices[..] {
+        [a, b, c] => Ok(Face::from([a, b, c])),
+        [a, b, c, d] => Ok(Face::from([a, b, c, d])),
+        _ => Err(entry.error(format!("has {} vertices, but must have 3 or 4", vertices.len()))),
+    };
+    let line = |(entry, vertices): (Value<'_>, Vec<u32>)| match vertices[..] {
+        [a, b] => Ok([a, b]),
+        _ => Err(entry.error(format!("has {} vertices, but must have 2", vertices.len()))),
+    };
+    let faces = corners("faces")?.into_iter().map(face).collect::<Result<_>>()?;
+    let lines = corners("lines")?.into_iter().map(line).collect::<Result<_>>()?;
+    Ok(Source::Inline { positions, faces, lines })
+}
+
+fn start(value: &Value<'_>, source: &Source, limits: &Limits) -> Result<Start> {
+    let table = value.table(&["positions", "rotation", "scale", "span", "translation"])?;
+    let span = match table.get("span") {
+        None => None,
+        Some(value) => {
+            let (columns, length) = match source {
+                Source::Sheet(sheet) => (sheet.size[0], sheet.sides[0]),
+                Source::Chain { size, length } => (*size, *length),
+                Source::Mesh { .. } | Source::Inline { .. } => {
+                    return Err(value.error("bends the rows of a generator, and there is none"));
+                }
+            };
+            if columns < 3 {
+                return Err(value.error("needs rows of at least 3 vertices: one edge cannot bend"));
+            }
+            let valid = |span: f64| span > 0.0 && span < length;
+            Some(value.precise_in(valid, &format!("above 0 and below {length} m, the length of a row"))?)
+        }
+    };
+    let vector = |key: &str| table.get(key).map(|value| value.numbers()).transpose();
+    let rotation = table.get("rotation").map(|value| turn(&value)).transpose()?;
+    let positions = table.get("positions").map(|value| points(&value, limits)).transpose()?;
+    Ok(Start { positions, span, scale: vector("scale")?, rotation, translation: vector("translation")? })
+}
+
+fn turn(value: &Value<'_>) -> Result<Turn> {
+    if !value.is_table() {
+        let quaternion: [f32; 4] = value.numbers()?;
+        let length = quaternion.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+        if (length - 1.0).abs() > 0.01 {
+            return Err(value.error(format!("is a quaternion of length {length}, but must be of unit length")));
+        }
+        return Ok(Turn::Quaternion(quaternion));
+    }
+    let table = value.table(&["axis", "degrees"])?;
+    let value = table.need("axis", "what it turns about")?;
+    let axis: [f32; 3] = value.numbers()?;
+    if axis.iter().all(|x| *x == 0.0) {
+        return Err(value.error("has no direction"));
+    }
+    let degrees = table.need("degrees", "how far it turns")?;
+    let degrees = degrees.precise_in(|degrees| degrees.abs() <= 36000.0, "at most 100 turns")?;
+    Ok(Turn::Axis { axis, degrees })
+}
+
+fn groups(value: &Value<'_>) -> Result<BTreeMap<String, Vec<u32>>> {
+    let group = |(name, value): (&str, Value<'_>)| Ok((name.to_owned(), value.vertices()?));
+    value.named()?.into_iter().map(group).collect()
+}
+
+fn edge(value: &Value<'_>) -> Result<EdgeOverride> {
+    let table = value.table(&["ends", "kind", "rest", "stiffness"])?;
+    let ends = table.need("ends", "the two vertices of an edge")?;
+    let vertices = ends.vertices()?;
+    let [a, b] = vertices[..] else { return Err(ends.error("must be two vertices")) };
+    let kind = match table.need("kind", "what the edge becomes")?.word(&["free", "inextensible", "spring"])? {
+        "free" => EdgeKind::Free,
+        "spring" => EdgeKind::Spring { stiffness: table.need("stiffness", "that of the spring, in N/m")?.number()? },
+        _ => EdgeKind::Inextensible,
+    };
+    if table.has("stiffness") && !matches!(kind, EdgeKind::Spring { .. }) {
+        return Err(table.error("stiffness", format!("`{}` is for springs", table.path("stiffness"))));
+    }
+    let rest = table.get("rest").map(|value| value.number()).transpose()?;
+    Ok(EdgeOverride { ends: [a, b], kind, rest })
+}
+
+fn pins(value: &Value<'_>) -> Result<Pins> {
+    let table = value.table(&["at", "box", "group", "hold", "indices", "motion", "plane", "until"])?;
+    let ways: Vec<&str> = ["at", "box", "group", "indices", "plane"].into_iter().filter(|key| table.has(key)).collect();
+    let [way] = ways[..] else {
+        let problem = format!("`{}` needs one of the keys at, box, group, indices and plane", table.name());
+        return Err(ways.get(1).map_or_else(|| table.complain(&*problem), |key| table.error(key, &*problem)));
+    };
+    let chosen = table.need(way, "which vertices")?;
+    let select = match way {
+        "at" if chosen.is_string() => Select::At(vec![chosen.word(&PARTS)?]),
+        "at" => {
+            let parts = chosen.list(PARTS.len(), "a name of a part of the sheet, or a list of such")?;
+            Select::At(parts.iter().map(|part| part.word(&PARTS)).collect::<Result<_>>()?)
+        }
+        "box" => {
+            let table = chosen.table(&["max", "min"])?;
+            let min = table.need("min", "the lowest corner")?.numbers()?;
+            let max = table.need("max", "the highest corner")?.numbers()?;
+            Select::Selection(Selection::Box { min, max })
+        }
+        "plane" => {
+            let table = chosen.table(&["normal", "point"])?;
+            let point = table.need("point", "a point of the plane")?.numbers()?;
+            let normal = table.need("normal", "the side of the plane that is chosen")?.numbers()?;
+            Select::Selection(Selection::Plane { point, normal })
+        }
+        "group" => Select::Selection(Selection::Group(chosen.string()?.to_owned())),
+        _ => Select::Selection(Selection::Indices(chosen.vertices()?)),
+    };
+    let mut hold = table.get("hold").map_or(Ok(None), |value| hold(&value))?;
+    let later = |time: f64| time > 0.0 && time <= 1e6;
+    let until = table.get("until").map(|value| value.precise_in(later, "above 0 and at most 1e6 s")).transpose()?;
+    if until.is_some() {
+        // A pin of the mesh is for good.
+        hold = hold.or(Some(Hold::Fixed));
+    }
+    let (motion, center) = match table.get("motion") {
+        Some(value) => {
+            let (motion, center) = motion(&value, true)?;
+            (Some(motion), center)
+        }
+        None => (None, None),
+    };
+    Ok(Pins { select, hold, until, motion, center })
+}
+
+fn hold(value: &Value<'_>) -> Result<Option<Hold>> {
+    if value.is_string() {
+        value.word(&["fixed"])?;
+        return Ok(None);
+    }
+    let table = value.table(&["line", "plane"])?;
+    let vector = |key: &str| table.get(key).map(|value| value.numbers::<3>().map(|vector| (value, vector))).transpose();
+    let (hold, value, vector) = match (vector("line")?, vector("plane")?) {
+        (Some((value, direction)), None) => (Hold::Line { direction }, value, direction),
+        (None, Some((value, normal))) => (Hold::Plane { normal }, value, normal),
+        _ => return Err(value.error("must be \"fixed\", or have one of the keys line and plane")),
+    };
+    if vector.iter().all(|x| *x == 0.0) {
+        return Err(value.error("has no direction"));
+    }
+    Ok(Some(hold))
+}
+
+/// A motion, and what it turns about where that can be said.
+fn motion(value: &Value<'_>, centered: bool) -> Result<(Motion, Option<[f32; 3]>)> {
+    let known: &[&str] = if centered { &["center", "keys", "repeat"] } else { &["keys", "repeat"] };
+    let table = value.table(known)?;
+    let entries = table.need("keys", "a list of { time = …, translation = […], rotation = … }")?;
+    let list = entries.list(usize::MAX, "a list of keys")?;
+    // Where the last key that was given as an angle has turned to; slerp would silently take the shorter way.
+    let mut before: Option<([f32; 3], f64)> = None;
+    let mut keys = Vec::with_capacity(list.len().min(1 << 16));
+    for entry in &list {
+        let table = entry.table(&["rotation", "time", "translation"])?;
+        let time = table.need("time", "in seconds")?.precise()?;
+        let mut pose = Pose::default();
+        table.set_vector("translation", &mut pose.translation)?;
+        let mut angle = Some(([0.0; 3], 0.0));
+        if let Some(value) = table.get("rotation") {
+            let turn = turn(&value)?;
+            pose.rotation = turn.quaternion();
+            angle = None;
+            if let Turn::Axis { axis, degrees } = turn {
+                let (axis_before, degrees_before) = before.unwrap_or_default();
+                let from = if axis_before == axis || degrees_before == 0.0 { degrees_before } else { 0.0 };
+                if (degrees - from).abs() > 180.0 {
+                    let problem = "turns by more than 180° from the key before; put another key between them";
+                    return Err(value.error(problem));
+                }
+                angle = Some((axis, degrees));
+            }
+        }
+        before = angle;
+        keys.push(Key { time, pose });
+    }
+    let mut repeat = false;
+    table.set_bool("repeat", &mut repeat)?;
+    let center = table.get("center").map(|value| value.numbers()).transpose()?;
+    let motion = Motion::new(keys, repeat).map_err(|error| match &error {
+        Error::OutOfRange { field, index: Some(index), value, expected } => {
+            let entry = list.get(*index).unwrap_or(&entries);
+            match field.strip_prefix("motion.") {
+                Some("keys") => entry.error(format!("is {value} away from the start, but must be {expected}")),
+                Some(part) => entry.error(format!("has a {part} of {value}, but it must be {expected}")),
+                None => entry.error(error),
+            }
+        }
+        Error::NotFinite { index, .. } => {
+            list.get(*index).unwrap_or(&entries).error("has a translation that is not within 1e6 m")
+        }
+        _ => entries.error("has no keys"),
+    })?;
+    Ok((motion, center))
+}
+
+fn obstacle(value: &Value<'_>) -> Result<Obstacle> {
+    const COMMON: [&str; 10] = [
+        "angular_velocity",
+        "friction",
+        "motion",
+        "restitution",
+        "rotation",
+        "shape",
+        "sliding_friction",
+        "thickness",
+        "translation",
+        "velocity",
+    ];
+    const SHAPES: [(&str, &[&str]); 6] = [
+        ("box", &["half"]),
+        ("capsule", &["half_length", "radius"]),
+        ("mannequin", &["resolution", "segments"]),
+        ("mesh", &["file", "resolution", "scale"]),
+        ("plane", &[]),
+        ("sphere", &["radius"]),
+    ];
+    let known = |own: &[&'static str]| -> Vec<&'static str> { COMMON.iter().chain(own).copied().collect() };
+    let every: Vec<&str> = SHAPES.iter().flat_map(|(_, own)| own.iter().copied()).collect();
+    let shape = value.table(&known(&every))?.need("shape", "what solid it is")?.word(&SHAPES.map(|shape| shape.0))?;
+    let own = SHAPES.iter().find(|(name, _)| *name == shape).map_or(&[][..], |(_, own)| own);
+    let table = value.table(&known(own))?;
+    let number = |key: &str| table.need(key, "in metres")?.number();
+    let resolution = || table.get("resolution").map_or(Ok(FORM_RESOLUTION), |value| value.count(8..=256));
+    let form = match shape {
+        "sphere" => Form::Sphere { radius: number("radius")? },
+        "capsule" => Form::Capsule { radius: number("radius")?, half_length: number("half_length")? },
+        "box" => Form::Box { half: table.need("half", "half its sides, in metres")?.numbers()? },
+        "mannequin" => {
+            let segments = table.get("segments").map_or(Ok(FORM_SEGMENTS), |value| value.count(8..=512))?;
+            Form::Mannequin { segments, resolution: resolution()? }
+        }
+        "mesh" => {
+            let file = file_name(&table.need("file", "a closed mesh")?)?;
+            Form::Mesh { file, scale: scale(&table)?, resolution: resolution()? }
+        }
+        _ => Form::Plane,
+    };
+    let Solid { mut thickness, mut friction, mut restitution, mut velocity, mut angular_velocity, .. } =
+        Solid::new(SolidShape::Plane);
+    table.set("thickness", &mut thickness)?;
+    table.set("friction", &mut friction)?;
+    table.set("restitution", &mut restitution)?;
+    table.set_vector("velocity", &mut velocity)?;
+    table.set_vector("angular_velocity", &mut angular_velocity)?;
+    // As that of the library's default solid.
+    let mut sliding_friction = 0.8 * friction;
+    table.set("sliding_friction", &mut sliding_friction)?;
+    let mut translation = [0.0; 3];
+    table.set_vector("translation", &mut translation)?;
+    let rotation = table.get("rotation").map(|value| turn(&value)).transpose()?;
+    let motion = table.get("motion").map(|value| motion(&value, false).map(|motion| motion.0)).transpose()?;
+    for key in ["velocity", "angular_velocity"] {
+        if motion.is_some() && table.has(key) {
+            let path = table.path(key);
+            return Err(table.error(key, format!("`{path}` cannot be said beside a motion, which has its own speed")));
+        }
+    }
+    Ok(Obstacle {
+        form,
+        translation,
+        rotation,
+        velocity,
+        angular_velocity,
+        thickness,
+        friction,
+        sliding_friction,
+        restitution,
+        motion,
+    })
+}
+
+fn wind(value: &Value<'_>) -> Result<Wind> {
+    let known = ["density", "drag", "gust", "gust_frequency", "gust_wave", "lift", "velocity"];
+    let table = value.table(&known)?;
+    let mut wind = Wind::default();
+    table.set_vector("velocity", &mut wind.velocity)?;
+    table.set("density", &mut wind.density)?;
+    table.set("drag", &mut wind.drag)?;
+    table.set("lift", &mut wind.lift)?;
+    table.set("gust", &mut wind.gust)?;
+    table.set_vector("gust_wave", &mut wind.gust_wave)?;
+    table.set("gust_frequency", &mut wind.gust_frequency)?;
+    Ok(wind)
+}
+
+/// Tables of solvers' parameters.
+const SOLVERS: [&str; 4] = ["fast_projection", "gauss_seidel", "jacobi", "yarn_sweep"];
+
+fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
+    let own = [
+        "area_limit",
+        "contact_rounds",
+        "dispatch_budget",
+        "dispatches_per_submission",
+        "elasticity",
+        "method",
+        "stepping",
+        "strain_limit",
+        "stretch_max",
+        "stretch_min",
+        "substeps",
+    ];
+    let known: Vec<&str> = own.into_iter().chain(SOLVERS).collect();
+    let table = value.table(&known)?;
+    table.set("strain_limit", &mut settings.strain_limit)?;
+    table.set("stretch_min", &mut settings.stretch_min)?;
+    table.set("stretch_max", &mut settings.stretch_max)?;
+    settings.area_limit = table.get("area_limit").map(|value| value.numbers()).transpose()?;
+    table.set_count("contact_rounds", &mut settings.contact_rounds)?;
+    table.set_count("dispatches_per_submission", &mut settings.dispatches_per_submission)?;
+    if let Some(value) = table.get("dispatch_budget") {
+        settings.dispatch_budget = value.long()?;
+    }
+    if let Some(value) = table.get("substeps") {
+        settings.substeps = substeps(&value)?;
+    }
+    if let Some(value) = table.get("stepping") {
+        settings.stepping = match value.word(&["bdf2", "euler"])? {
+            "bdf2" => Stepping::Bdf2,
+            _ => Stepping::Euler,
+        };
+    }
+    if let Some(value) = table.get("elasticity") {
+        settings.elasticity = match value.word(&["auto", "explicit", "implicit"])? {
+            "explicit" => Elasticity::Explicit,
+            "implicit" => Elasticity::Implicit,
+            _ => Elasticity::Auto,
+        };
+    }
+    settings.method = method(&table)?;
+    Ok(())
+}
+
+fn substeps(value: &Value<'_>) -> Result<Substeps> {
+    if value.is_string() {
+        value.word(&["auto"])?;
+        return Ok(Substeps::Auto);
+    }
+    if value.is_table() {
+        let count = value.table(&["up_to"])?.need("up_to", "the largest number")?;
+        return Ok(Substeps::UpTo(count.count(0..=u32::MAX)?));
+    }
+    Ok(Substeps::Fixed(value.count(0..=u32::MAX)?))
+}
+
+fn method(table: &Table<'_>) -> Result<Method> {
+    let name = table.get("method").map_or(Ok("auto"), |value| value.word(&Method::NAMES))?;
+    let read: &[&str] = match name {
+        "auto" => &["fast_projection", "yarn_sweep"],
+        "fast-projection" => &["fast_projection"],
+        "gauss-seidel" => &["gauss_seidel"],
+        "jacobi" => &["jacobi"],
+        _ => &["yarn_sweep"],
+    };
+    if let Some(key) = SOLVERS.into_iter().find(|key| table.has(key) && !read.contains(key)) {
+        let path = table.path(key);
+        let problem = format!("`{path}` is not for the method {name}; {}", suggestion(key, read));
+        return Err(table.error(key, problem));
+    }
+    let sweep = |sweep: YarnSweep| table.get("yarn_sweep").map_or(Ok(sweep.clone()), |value| yarn_sweep(&value, sweep));
+    let projection = || table.get("fast_projection").map_or(Ok(FastProjection::default()), |v| fast_projection(&v));
+    Ok(match name {
+        "fast-projection" => Method::FastProjection(projection()?),
+        "gauss-seidel" => Method::GaussSeidel(gauss_seidel(table)?),
+        "jacobi" => Method::Jacobi(jacobi(table)?),
+        "yarn-sweep" => Method::YarnSweep(sweep(YarnSweep::default())?),
+        _ => Method::Auto(Auto { sweep: sweep(Auto::default().sweep)?, projection: projection()? }),
+    })
+}
+
+fn yarn_sweep(value: &Value<'_>, mut solver: YarnSweep) -> Result<YarnSweep> {
+    let known = ["chords_from", "middle_strain", "middle_sweeps", "slack", "step_clamp", "sweeps"];
+    let table = value.table(&known)?;
+    table.set_count("sweeps", &mut solver.sweeps)?;
+    table.set_count("middle_sweeps", &mut solver.middle_sweeps)?;
+    table.set("middle_strain", &mut solver.middle_strain)?;
+    table.set("step_clamp", &mut solver.step_clamp)?;
+    table.set("slack", &mut solver.slack)?;
+    if let Some(value) = table.get("chords_from") {
+        // Infinity is never.
+        solver.chords_from = value.number_or_infinity()?;
+    }
+    Ok(solver)
+}
+
+fn fast_projection(value: &Value<'_>) -> Result<FastProjection> {
+    let known = ["inner_iterations", "iterations", "preconditioner", "step_clamp", "tolerance", "warm_start"];
+    let table = value.table(&known)?;
+    let mut solver = FastProjection::default();
+    if let Some(value) = table.get("preconditioner") {
+        solver.preconditioner = Preconditioner::named(value.word(&Preconditioner::NAMES)?).unwrap_or_default();
+    }
+    table.set_count("iterations", &mut solver.iterations)?;
+    solver.inner_iterations = table.get("inner_iterations").map(|value| value.count(0..=u32::MAX)).transpose()?;
+    table.set("tolerance", &mut solver.tolerance)?;
+    table.set("step_clamp", &mut solver.step_clamp)?;
+    solver.warm_start = table.get("warm_start").map(|value| value.number()).transpose()?;
+    Ok(solver)
+}
+
+fn gauss_seidel(table: &Table<'_>) -> Result<GaussSeidel> {
+    let mut solver = GaussSeidel::default();
+    if let Some(value) = table.get("gauss_seidel") {
+        let table = value.table(&["seed", "sweeps", "sweeps_per_check"])?;
+        table.set_count("sweeps", &mut solver.sweeps)?;
+        table.set_count("sweeps_per_check", &mut solver.sweeps_per_check)?;
+        solver.seed = table.get("seed").map(|value| value.long()).transpose()?;
+    }
+    Ok(solver)
+}
+
+fn jacobi(table: &Table<'_>) -> Result<Jacobi> {
+    let mut solver = Jacobi::default();
+    if let Some(value) = table.get("jacobi") {
+        let table = value.table(&["blend", "relaxation", "sweeps", "sweeps_per_check"])?;
+        table.set_count("sweeps", &mut solver.sweeps)?;
+        table.set_count("sweeps_per_check", &mut solver.sweeps_per_check)?;
+        table.set("relaxation", &mut solver.relaxation)?;
+        table.set("blend", &mut solver.blend)?;
+    }
+    Ok(solver)
+}
+
+fn output(value: &Value<'_>) -> Result<Output> {
+    let table = value.table(&["export", "fps", "out", "render", "seconds"])?;
+    let fps = |value: Value<'_>| value.precise_in(|fps| (1.0..=100_000.0).contains(&fps), "in [1, 100000]");
+    let seconds = |value: Value<'_>| value.precise_in(|time| time > 0.0 && time <= 1e6, "above 0 and at most 1e6 s");
+    let file = |key: &str| table.get(key).map(|value| file_name(&value)).transpose();
+    let export = match table.get("export") {
+        Some(value) => value.list(100, "a list of files")?.iter().map(file_name).collect::<Result<_>>()?,
+        None => Vec::new(),
+    };
+    Ok(Output {
+        fps: table.get("fps").map(fps).transpose()?,
+        seconds: table.get("seconds").map(seconds).transpose()?,
+        out: file("out")?,
+        export,
+        render: file("render")?,
+    })
+}

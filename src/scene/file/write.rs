@@ -1,0 +1,438 @@
+//! From plain values to TOML, with comments that say units.
+
+use std::fmt::Write;
+
+use super::SceneFile;
+use super::parts::{Form, Obstacle, Pins, Select, Source, Start, Turn};
+use crate::cloth::Pose;
+use crate::hold::{Hold, Selection};
+use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass};
+use crate::scene::motion::Motion;
+use crate::settings::Settings;
+use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
+use crate::stage::elastic::Elasticity;
+use crate::stage::integrate::Stepping;
+use crate::substeps::Substeps;
+
+/// Column of the comments.
+const COMMENTS: usize = 40;
+
+/// The whole file.
+pub(super) fn toml(file: &SceneFile) -> String {
+    let mut page = Page::default();
+    page.comment("A scene of taut, in SI units: metres, seconds, kilograms. Right-handed, +y is up.");
+    page.comment("Every key that is left out has the default of taut::scene::file, which explains them all.");
+    page.line("name", &text(&file.name), "");
+    fabric(&mut page, file);
+    for pins in &file.pins {
+        self::pins(&mut page, pins);
+    }
+    for obstacle in &file.solids {
+        solid(&mut page, obstacle);
+    }
+    world(&mut page, &file.settings);
+    solver(&mut page, &file.settings);
+    page.head("[output]", "options of the command line come first");
+    let output = &file.output;
+    page.option("fps", output.fps, "frames per second");
+    page.option("seconds", output.seconds, "time to simulate, s");
+    if let Some(out) = &output.out {
+        page.line("out", &text(out), "folder for the results, in the folder of this file");
+    }
+    if !output.export.is_empty() {
+        let list: Vec<String> = output.export.iter().map(|name| text(name)).collect();
+        page.line("export", &format!("[{}]", list.join(", ")), "files to export to");
+    }
+    if let Some(render) = &output.render {
+        page.line("render", &text(render), "a picture or an animation");
+    }
+    page.text
+}
+
+#[derive(Debug, Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn comment(&mut self, comment: &str) {
+        let _ = writeln!(self.text, "# {comment}");
+    }
+
+    fn head(&mut self, head: &str, comment: &str) {
+        let _ = writeln!(self.text);
+        self.aligned(head, comment);
+    }
+
+    fn line(&mut self, key: &str, value: &str, comment: &str) {
+        self.aligned(&format!("{key} = {value}"), comment);
+    }
+
+    fn aligned(&mut self, start: &str, comment: &str) {
+        let _ = match comment {
+            "" => writeln!(self.text, "{start}"),
+            _ => writeln!(self.text, "{start:COMMENTS$} # {comment}"),
+        };
+    }
+
+    fn number(&mut self, key: &str, value: f32, comment: &str) {
+        self.line(key, &format!("{value:?}"), comment);
+    }
+
+    fn vector(&mut self, key: &str, value: [f32; 3], comment: &str) {
+        self.line(key, &list(&value), comment);
+    }
+
+    fn option(&mut self, key: &str, value: Option<f64>, comment: &str) {
+        if let Some(value) = value {
+            self.line(key, &format!("{value:?}"), comment);
+        }
+    }
+
+    /// Only where it is not the default.
+    fn unless<T: PartialEq + std::fmt::Debug>(&mut self, key: &str, value: &T, default: &T, comment: &str) {
+        if value != default {
+            self.line(key, &format!("{value:?}"), comment);
+        }
+    }
+}
+
+/// A string as TOML spells it.
+fn text(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            letter if letter.is_control() => {
+                let _ = write!(quoted, "\\U{:08X}", u32::from(letter));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Debug of f32 and of integers is what TOML reads, and reads back to the bit.
+fn list<T: std::fmt::Debug>(values: &[T]) -> String {
+    format!("{values:?}")
+}
+
+fn turn(turn: Turn) -> String {
+    match turn {
+        Turn::Quaternion(quaternion) => list(&quaternion),
+        Turn::Axis { axis, degrees } => format!("{{ axis = {}, degrees = {degrees:?} }}", list(&axis)),
+    }
+}
+
+fn fabric(page: &mut Page, file: &SceneFile) {
+    let fabric = &file.fabric;
+    page.head("[cloth]", "");
+    let rope = match &fabric.source {
+        Source::Sheet(sheet) => {
+            page.line("generator", "\"sheet\"", "a flat grid of quads; or chain, or mesh = \"file.obj\"");
+            page.line("size", &list(&sheet.size), "vertices along a row and along a column");
+            page.line("width", &format!("{:?}", sheet.sides[0]), "length of a row, m");
+            page.line("height", &format!("{:?}", sheet.sides[1]), "length of a column, m");
+            let (plane, comment) = match sheet.upright {
+                true => ("\"xy\"", "rows along +x, columns along -y"),
+                false => ("\"xz\"", "rows along +x, columns along +z; or xy: upright"),
+            };
+            page.line("plane", plane, comment);
+            false
+        }
+        Source::Chain { size, length } => {
+            page.line("generator", "\"chain\"", "vertices on a line; or sheet, or mesh = \"file.obj\"");
+            page.line("size", &size.to_string(), "vertices");
+            page.line("length", &format!("{length:?}"), "m, along +x");
+            true
+        }
+        Source::Mesh { file, pair_triangles, scale } => {
+            page.line("mesh", &text(file), "in the folder of this file, or below");
+            page.unless("pair_triangles", pair_triangles, &false, "join triangles that came from quads");
+            page.unless("scale", scale, &1.0, "m per unit of the mesh file");
+            false
+        }
+        Source::Inline { positions, faces, lines } => {
+            page.line("positions", &list(positions), "m");
+            let faces: Vec<&[u32]> = faces.iter().map(Face::vertices).collect();
+            page.line("faces", &list(&faces), "");
+            page.line("lines", &list(lines), "");
+            false
+        }
+    };
+    match &fabric.mass {
+        Mass::Density(density) if rope => page.number("density", *density, "kg/m"),
+        Mass::Density(density) => {
+            page.number("density", *density, "kg/m²; or, with shear and bending: material = \"cotton\"");
+        }
+        Mass::PerVertex(masses) => page.line("masses", &list(masses), "kg per vertex"),
+    }
+    if !rope {
+        page.number("shear", fabric.shear, "stiffness of each diagonal of a quad, N/m");
+        page.number("bending", fabric.bending, "N·m");
+    }
+    page.unless("curved", &fabric.curved, &false, "bending holds the rest shape, not a flat one");
+    page.number("damping", file.settings.damping, "of internal motion, s");
+    start(page, &fabric.start);
+    if !fabric.groups.is_empty() {
+        page.head("[cloth.groups]", "named sets of vertices");
+        for (name, vertices) in &fabric.groups {
+            page.line(&text(name), &list(vertices), "");
+        }
+    }
+    for one in &fabric.overrides {
+        edge(page, one);
+    }
+}
+
+fn start(page: &mut Page, start: &Start) {
+    if *start == Start::default() {
+        return;
+    }
+    page.head("[cloth.start]", "what is done to the rest shape before the first frame");
+    if let Some(positions) = &start.positions {
+        page.line("positions", &list(positions), "m");
+    }
+    page.option("span", start.span, "rows are bent without strain until their ends are so far apart, m");
+    if let Some(scale) = start.scale {
+        page.vector("scale", scale, "along x, y and z");
+    }
+    if let Some(rotation) = start.rotation {
+        page.line("rotation", &turn(rotation), "about the origin");
+    }
+    if let Some(translation) = start.translation {
+        page.vector("translation", translation, "m");
+    }
+}
+
+fn edge(page: &mut Page, edge: &EdgeOverride) {
+    page.head("[[cloth.overrides]]", "");
+    page.line("ends", &list(&edge.ends), "");
+    match edge.kind {
+        EdgeKind::Inextensible => page.line("kind", "\"inextensible\"", ""),
+        EdgeKind::Free => page.line("kind", "\"free\"", ""),
+        EdgeKind::Spring { stiffness } => {
+            page.line("kind", "\"spring\"", "");
+            page.number("stiffness", stiffness, "N/m");
+        }
+    }
+    if let Some(rest) = edge.rest {
+        page.number("rest", rest, "m");
+    }
+}
+
+fn pins(page: &mut Page, pins: &Pins) {
+    page.head("[[pins]]", "");
+    match &pins.select {
+        Select::At(parts) => match &parts[..] {
+            [part] => page.line("at", &text(part), PARTS_COMMENT),
+            parts => page.line("at", &list(parts), PARTS_COMMENT),
+        },
+        Select::Selection(Selection::Indices(indices)) => page.line("indices", &list(indices), ""),
+        Select::Selection(Selection::Box { min, max }) => {
+            page.line("box", &format!("{{ min = {}, max = {} }}", list(min), list(max)), "m");
+        }
+        Select::Selection(Selection::Plane { point, normal }) => {
+            page.line("plane", &format!("{{ point = {}, normal = {} }}", list(point), list(normal)), "m");
+        }
+        Select::Selection(Selection::Group(name)) => page.line("group", &text(name), ""),
+    }
+    match pins.hold {
+        Some(Hold::Line { direction }) => page.line("hold", &format!("{{ line = {} }}", list(&direction)), ""),
+        Some(Hold::Plane { normal }) => page.line("hold", &format!("{{ plane = {} }}", list(&normal)), ""),
+        // With an end it is a hold of the script, without one a pin of the mesh.
+        Some(Hold::Fixed | Hold::Free) | None => {}
+    }
+    page.option("until", pins.until, "let go after so long, s");
+    if let Some(motion) = &pins.motion {
+        self::motion(page, "[pins.motion]", motion, pins.center);
+    }
+}
+
+const PARTS_COMMENT: &str = "top is the first row, left the first column";
+
+fn motion(page: &mut Page, head: &str, motion: &Motion, center: Option<[f32; 3]>) {
+    page.head(head, "relative to the start; between keys at constant speed");
+    if let Some(center) = center {
+        page.vector("center", center, "what it turns about, m");
+    }
+    page.line("repeat", &motion.repeats().to_string(), "");
+    let _ = writeln!(page.text, "keys = [");
+    for key in motion.keys() {
+        let Pose { rotation, translation } = key.pose;
+        let _ = write!(page.text, "    {{ time = {:?}, translation = {}", key.time, list(&translation));
+        if rotation != Pose::default().rotation {
+            let _ = write!(page.text, ", rotation = {}", list(&rotation));
+        }
+        let _ = writeln!(page.text, " }},");
+    }
+    let _ = writeln!(page.text, "]");
+}
+
+fn solid(page: &mut Page, obstacle: &Obstacle) {
+    page.head("[[solids]]", "");
+    match &obstacle.form {
+        Form::Plane => page.line("shape", "\"plane\"", "everything below its y = 0"),
+        Form::Sphere { radius } => {
+            page.line("shape", "\"sphere\"", "or box, capsule, mannequin, mesh, plane");
+            page.number("radius", *radius, "m");
+        }
+        Form::Capsule { radius, half_length } => {
+            page.line("shape", "\"capsule\"", "about its y axis");
+            page.number("radius", *radius, "m");
+            page.number("half_length", *half_length, "half the distance of the centers of its ends, m");
+        }
+        Form::Box { half } => {
+            page.line("shape", "\"box\"", "");
+            page.vector("half", *half, "half its sides, m");
+        }
+        Form::Mannequin { segments, resolution } => {
+            page.line("shape", "\"mannequin\"", "a dress form of 0.9 m that stands on its origin");
+            page.line("segments", &segments.to_string(), "corners of an ellipse");
+            page.line("resolution", &resolution.to_string(), "cells along its longest side");
+        }
+        Form::Mesh { file, scale, resolution } => {
+            page.line("shape", "\"mesh\"", "");
+            page.line("file", &text(file), "a closed mesh in the folder of this file, or below");
+            page.unless("scale", scale, &1.0, "m per unit of the mesh file");
+            page.line("resolution", &resolution.to_string(), "cells along its longest side");
+        }
+    }
+    page.vector("translation", obstacle.translation, "m");
+    if let Some(rotation) = obstacle.rotation {
+        page.line("rotation", &turn(rotation), "or a quaternion [x, y, z, w]");
+    }
+    page.unless("velocity", &obstacle.velocity, &[0.0; 3], "m/s");
+    page.unless("angular_velocity", &obstacle.angular_velocity, &[0.0; 3], "rad/s");
+    page.number("thickness", obstacle.thickness, "distance that cloth keeps, m");
+    page.number("friction", obstacle.friction, "static: cloth stays on slopes up to this");
+    page.number("sliding_friction", obstacle.sliding_friction, "kinetic, not above the static one");
+    page.unless("restitution", &obstacle.restitution, &0.0, "part of the speed after an impact");
+    if let Some(motion) = &obstacle.motion {
+        self::motion(page, "[solids.motion]", motion, None);
+    }
+}
+
+fn world(page: &mut Page, settings: &Settings) {
+    page.head("[world]", "");
+    page.vector("gravity", settings.gravity, "m/s²");
+    page.number("drag", settings.drag, "rate at which still air takes speed, 1/s");
+    if let Some(wind) = &settings.wind {
+        page.head("[wind]", "");
+        page.vector("velocity", wind.velocity, "m/s");
+        page.number("density", wind.density, "of the air, kg/m³");
+        page.number("drag", wind.drag, "coefficient of a face across the wind");
+        page.number("lift", wind.lift, "coefficient");
+        page.number("gust", wind.gust, "amplitude relative to the mean");
+        page.vector("gust_wave", wind.gust_wave, "cycles per metre, 1/m");
+        page.number("gust_frequency", wind.gust_frequency, "Hz");
+    }
+}
+
+fn solver(page: &mut Page, settings: &Settings) {
+    let default = Settings::default();
+    page.head("[solver]", "");
+    let others = "auto, fast-projection, gauss-seidel, jacobi or yarn-sweep";
+    page.line("method", &text(settings.method.solver().name()), others);
+    page.number("strain_limit", settings.strain_limit, "largest strain at the end of a frame; 0.01 is 1 %");
+    page.number("stretch_min", settings.stretch_min, "edges may be this part of their rest length; 0: one-sided");
+    page.number("stretch_max", settings.stretch_max, "");
+    let substeps = match settings.substeps {
+        Substeps::Auto => "\"auto\"".to_owned(),
+        Substeps::Fixed(count) => count.to_string(),
+        Substeps::UpTo(count) => format!("{{ up_to = {count} }}"),
+    };
+    page.line("substeps", &substeps, "per frame: a number, { up_to = 20 } or \"auto\"");
+    let stepping = match settings.stepping {
+        Stepping::Euler => "\"euler\"",
+        Stepping::Bdf2 => "\"bdf2\"",
+    };
+    page.line("stepping", stepping, "or \"bdf2\", which keeps more of the motion");
+    if let Some(limit) = settings.area_limit {
+        page.line("area_limit", &list(&limit), "of triangles, relative to rest");
+    }
+    match settings.elasticity {
+        Elasticity::Auto => {}
+        Elasticity::Explicit => page.line("elasticity", "\"explicit\"", ""),
+        Elasticity::Implicit => page.line("elasticity", "\"implicit\"", ""),
+    }
+    page.unless("contact_rounds", &settings.contact_rounds, &default.contact_rounds, "of projection and collision");
+    let (each, budget) = (settings.dispatches_per_submission, settings.dispatch_budget);
+    page.unless("dispatches_per_submission", &each, &default.dispatches_per_submission, "at most");
+    page.unless("dispatch_budget", &budget, &default.dispatch_budget, "of a frame in somebody else's encoder");
+    match &settings.method {
+        Method::Auto(Auto { sweep, projection }) => {
+            yarn_sweep(page, sweep, &Auto::default().sweep);
+            fast_projection(page, projection);
+        }
+        Method::FastProjection(solver) => fast_projection(page, solver),
+        Method::GaussSeidel(solver) => gauss_seidel(page, solver),
+        Method::Jacobi(solver) => jacobi(page, solver),
+        Method::YarnSweep(solver) => yarn_sweep(page, solver, &YarnSweep::default()),
+        // No file can say it.
+        Method::Custom(_) => {}
+    }
+}
+
+fn yarn_sweep(page: &mut Page, solver: &YarnSweep, default: &YarnSweep) {
+    if solver == default {
+        return;
+    }
+    page.head("[solver.yarn_sweep]", "");
+    page.unless("sweeps", &solver.sweeps, &default.sweeps, "");
+    page.unless("middle_sweeps", &solver.middle_sweeps, &default.middle_sweeps, "");
+    page.unless("middle_strain", &solver.middle_strain, &default.middle_strain, "");
+    page.unless("step_clamp", &solver.step_clamp, &default.step_clamp, "");
+    page.unless("slack", &solver.slack, &default.slack, "");
+    page.unless("chords_from", &solver.chords_from, &default.chords_from, "");
+}
+
+fn fast_projection(page: &mut Page, solver: &FastProjection) {
+    let default = FastProjection::default();
+    if *solver == default {
+        return;
+    }
+    page.head("[solver.fast_projection]", "");
+    let name = match solver.preconditioner {
+        Preconditioner::Auto => "auto",
+        Preconditioner::Jacobi => "jacobi",
+        Preconditioner::Lines => "lines",
+        Preconditioner::LinesSchur => "lines-schur",
+    };
+    page.line("preconditioner", &text(name), "");
+    page.unless("iterations", &solver.iterations, &default.iterations, "");
+    if let Some(inner) = solver.inner_iterations {
+        page.line("inner_iterations", &inner.to_string(), "");
+    }
+    page.unless("tolerance", &solver.tolerance, &default.tolerance, "");
+    page.unless("step_clamp", &solver.step_clamp, &default.step_clamp, "");
+    if let Some(warm_start) = solver.warm_start {
+        page.number("warm_start", warm_start, "");
+    }
+}
+
+fn gauss_seidel(page: &mut Page, solver: &GaussSeidel) {
+    let default = GaussSeidel::default();
+    if *solver == default {
+        return;
+    }
+    page.head("[solver.gauss_seidel]", "");
+    page.unless("sweeps", &solver.sweeps, &default.sweeps, "");
+    page.unless("sweeps_per_check", &solver.sweeps_per_check, &default.sweeps_per_check, "");
+    if let Some(seed) = solver.seed {
+        page.line("seed", &seed.to_string(), "");
+    }
+}
+
+fn jacobi(page: &mut Page, solver: &Jacobi) {
+    let default = Jacobi::default();
+    if *solver == default {
+        return;
+    }
+    page.head("[solver.jacobi]", "");
+    page.unless("sweeps", &solver.sweeps, &default.sweeps, "");
+    page.unless("sweeps_per_check", &solver.sweeps_per_check, &default.sweeps_per_check, "");
+    page.unless("relaxation", &solver.relaxation, &default.relaxation, "");
+    page.unless("blend", &solver.blend, &default.blend, "");
+}

@@ -1,0 +1,894 @@
+//! Scenes as files: the built-in ones to the bit, every key, errors with their places, files of strangers, motion, and the
+//! program.
+#![cfg(feature = "cli")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use taut::scene::file::Limits;
+use taut::scene::{Material, NAMES, SceneFile};
+use taut::{
+    Cloth, Elasticity, Error, FrameInput, Hold, Method, Preconditioner, Scene, Settings, SolidShape, Stepping, Substeps,
+};
+
+const FRAME: f32 = 1.0 / 60.0;
+
+fn bits(positions: &[[f32; 3]]) -> Vec<[u32; 3]> {
+    positions.iter().map(|position| position.map(f32::to_bits)).collect()
+}
+
+fn cpu(scene: &Scene) -> Cloth {
+    Cloth::on_cpu(scene.clone(), scene.settings.clone()).expect("the scene is valid")
+}
+
+/// Steps a scene with its script; `watch` sees every frame.
+fn play(scene: &Scene, frames: u32, mut watch: impl FnMut(u32, &Cloth)) -> Cloth {
+    let mut cloth = cpu(scene);
+    scene.script.begin(&mut cloth).expect("the script begins");
+    for frame in 0..frames {
+        let pin_targets = scene.script.frame(&mut cloth, f64::from(frame) / 60.0, FRAME).expect("the script is valid");
+        cloth.step(&FrameInput { dt: FRAME, pin_targets: &pin_targets }).expect("the step runs");
+        watch(frame + 1, &cloth);
+    }
+    cloth
+}
+
+fn parse(text: &str) -> Scene {
+    Scene::from_toml(text, None).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn refusal(text: &str) -> String {
+    match Scene::from_toml(text, None) {
+        Ok(_) => panic!("this is accepted:\n{text}"),
+        Err(Error::SceneFile { file, line, column, problem, .. }) => {
+            assert_eq!(file, "scene");
+            format!("{line}:{column}: {problem}")
+        }
+        Err(error) => panic!("{error:?} has no place"),
+    }
+}
+
+/// Compared as text, minus zero is not zero.
+fn assert_same(one: &Scene, other: &Scene, label: &str) {
+    assert_eq!(one.name, other.name, "{label}");
+    assert_eq!(bits(&one.start), bits(&other.start), "{label}: start");
+    assert!(one.mesh == other.mesh, "{label}: mesh");
+    assert_eq!(bits(one.mesh.positions()), bits(other.mesh.positions()), "{label}: rest shape");
+    assert_eq!(format!("{:?}", one.settings), format!("{:?}", other.settings), "{label}");
+    assert_eq!(one.solids.len(), other.solids.len(), "{label}");
+    for (one, other) in one.solids.iter().zip(&other.solids) {
+        assert!(format!("{one:?}") == format!("{other:?}"), "{label}: {:?}, {:?}", one.pose, other.pose);
+    }
+    assert_eq!(one.script, other.script, "{label}");
+}
+
+#[test]
+fn every_built_in_scene_is_the_same_as_a_file() {
+    for name in NAMES {
+        for size in [3, 4, 17] {
+            let label = format!("{name} {size}");
+            let file = SceneFile::builtin(name, size).expect("a listed name is known");
+            let text = file.to_toml();
+            let read = SceneFile::parse(&text, "printed", None).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            assert_eq!(read.to_toml(), text, "{label}");
+            assert_eq!((read.name(), read.size()), (name, Some(size)));
+            let (built_in, scene) = (Scene::named(name, size).unwrap(), read.scene().unwrap());
+            assert_same(&scene, &built_in, &label);
+        }
+    }
+}
+
+#[test]
+fn a_file_moves_like_its_built_in_scene_to_the_bit() {
+    for name in NAMES {
+        let text = SceneFile::builtin(name, 9).unwrap().to_toml();
+        let [first, second] = [Scene::named(name, 9).unwrap(), parse(&text)].map(|scene| {
+            let cloth = play(&scene, 8, |_, _| {});
+            bits(&cloth.snapshot().unwrap().positions)
+        });
+        assert_eq!(first, second, "{name}");
+        assert_ne!(first, bits(&Scene::named(name, 9).unwrap().start), "{name} does not move");
+    }
+}
+
+#[test]
+fn sizes_of_printed_scenes_are_those_of_scenes() {
+    for (name, size) in [("hang", 2), ("chain", 1), ("drape", 4097), ("sheet", 4096)] {
+        let error = SceneFile::builtin(name, size).unwrap_err();
+        assert!(matches!(error, Error::SceneSize { .. }), "{name} {size}: {error}");
+    }
+    assert!(matches!(SceneFile::builtin("ship", 9), Err(Error::UnknownScene { .. })));
+    let mut file = SceneFile::builtin("hang", 9).unwrap();
+    file.set_size(12).unwrap();
+    assert_same(&file.scene().unwrap(), &Scene::named("hang", 12).unwrap(), "resized");
+    for size in [0, 2, 4097, u32::MAX] {
+        let error = file.set_size(size).unwrap_err().to_string();
+        assert!(error.contains(&format!("{size}, but must be in 3 … 2048")), "{error}");
+    }
+}
+
+/// Every key there is.
+const EVERYTHING: &str = r#"
+name = "everything"
+
+[cloth]
+generator = "sheet"
+size = [5, 4]
+width = 0.8
+height = 0.6
+plane = "xy"
+material = "silk"
+shear = 17
+curved = true
+damping = 0.003
+
+[cloth.start]
+span = 0.75
+scale = [1.0, 1.0, 1.0]
+rotation = [0.0, 0.0, 0.0, 1.0]
+translation = [0.0, 2.0, 0.0]
+
+[cloth.groups]
+seam = [19, 18, 18]
+
+[[cloth.overrides]]
+ends = [5, 6]
+kind = "spring"
+stiffness = 3.5
+[[cloth.overrides]]
+ends = [7, 6]
+kind = "inextensible"
+rest = 0.21
+[[cloth.overrides]]
+ends = [10, 11]
+kind = "free"
+
+[[pins]]
+at = ["top-left", "top-right"]
+hold = "fixed"
+[[pins]]
+group = "seam"
+hold = { plane = [0.0, 0.0, 2.0] }
+until = 1.5
+[[pins]]
+indices = [5]
+hold = { line = [0.0, 1.0, 0.0] }
+[pins.motion]
+center = [0.0, 1.0, 0.0]
+repeat = true
+keys = [{ time = 0 }, { time = 1, translation = [0, 0.1, 0], rotation = { axis = [0, 1, 0], degrees = 30 } }, { time = 2 }]
+[[pins]]
+box = { min = [0.19, 1.99, -1.0], max = [0.21, 2.01, 1.0] }
+[[pins]]
+plane = { point = [0.6, 2.0, 0.0], normal = [1.0, 20.0, 0.0] }
+
+[[solids]]
+shape = "plane"
+translation = [0.0, -2.0, 0.0]
+rotation = { axis = [0.0, 0.0, 2.0], degrees = 90 }
+[[solids]]
+shape = "sphere"
+radius = 0.1
+velocity = [1.0, 2.0, 3.0]
+angular_velocity = [0.1, 0.2, 0.3]
+thickness = 0.01
+friction = 0.7
+sliding_friction = 0.6
+restitution = 0.5
+[[solids]]
+shape = "capsule"
+radius = 0.2
+half_length = 0.3
+friction = 0.25
+[[solids]]
+shape = "box"
+half = [0.1, 0.2, 0.3]
+[solids.motion]
+keys = [{ time = 0.5, translation = [1.0, 0.0, 0.0] }]
+[[solids]]
+shape = "mannequin"
+segments = 8
+resolution = 8
+
+[world]
+gravity = [0.0, -1.62, 0.0]
+drag = 0.25
+
+[wind]
+velocity = [1.0, 0.0, -1.0]
+density = 1.1
+drag = 1.3
+lift = 0.9
+gust = 0.2
+gust_wave = [0.1, 0.2, 0.3]
+gust_frequency = 2.0
+
+[solver]
+method = "auto"
+strain_limit = 0.02
+stretch_min = 0.9
+stretch_max = 1.1
+area_limit = [0.8, 1.2]
+substeps = { up_to = 12 }
+stepping = "bdf2"
+elasticity = "implicit"
+contact_rounds = 6
+dispatches_per_submission = 500
+dispatch_budget = 5_000_000_000
+[solver.yarn_sweep]
+sweeps = 51
+middle_sweeps = 5
+middle_strain = 0.03
+step_clamp = 0.25
+slack = 0.4
+chords_from = inf
+[solver.fast_projection]
+preconditioner = "lines"
+iterations = 30
+inner_iterations = 40
+tolerance = 0.05
+step_clamp = 0.2
+
+[output]
+fps = 30
+seconds = 1.5
+out = "results"
+export = ["cloth.mdd", "frames/cloth.ply"]
+render = "cloth.gif"
+"#;
+
+#[test]
+fn every_key_is_read() {
+    let file = SceneFile::parse(EVERYTHING, "everything", None).unwrap();
+    let scene = file.scene().unwrap();
+    assert_eq!(scene.name, "everything");
+    assert_eq!(file.size(), None);
+    let silk = Material::named("silk").unwrap();
+    let mesh = &scene.mesh;
+    assert_eq!(mesh.positions()[19], [0.8, -0.6, 0.0]);
+    assert_eq!(mesh.positions()[6], [0.2, -0.2, 0.0]);
+    let mass: f32 = mesh.masses().iter().sum();
+    assert!((mass - 0.48 * silk.density).abs() < 1e-6, "{mass}");
+    assert!(!mesh.hinges().is_empty() && !mesh.bending_pairs().is_empty());
+    assert_eq!(mesh.group("seam").unwrap(), [18, 19]);
+    let spring = |a, b| mesh.springs().iter().find(|link| (link.tail, link.head) == (a, b)).map(|link| link.stiffness);
+    assert_eq!((spring(0, 6), spring(5, 6)), (Some(17.0), Some(3.5)));
+    let edge = |a, b| mesh.edges().iter().find(|link| (link.tail, link.head) == (a, b)).map(|link| link.rest);
+    assert_eq!((edge(6, 7), edge(10, 11), edge(5, 6)), (Some(0.21), None, None));
+
+    // Rows of 0.8 m in arcs behind the sheet whose ends are 0.75 m apart.
+    let start = &scene.start;
+    let along = |a: [f32; 3], b: [f32; 3]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
+    assert!((along(start[0], start[4]) - 0.75).abs() < 1e-6, "{start:?}");
+    assert!((along(start[0], start[1]) - 0.2).abs() < 1e-6 && start[2][2] < -0.05, "{start:?}");
+    assert_eq!((start[0][1], start[19][1]), (2.0, 2.0 - 0.6));
+
+    // The corners; the box has vertex 1, the plane vertex 4; the others are held by the script.
+    assert_eq!(mesh.pins(), [0, 1, 4], "{start:?}");
+}
+
+#[test]
+fn every_setting_and_solid_is_read() {
+    let file = SceneFile::parse(EVERYTHING, "everything", None).unwrap();
+    let scene = file.scene().unwrap();
+    let [seam, single] = &scene.script.pins[..] else { panic!("{:?}", scene.script) };
+    assert_eq!(
+        (seam.vertices(), seam.hold, seam.until),
+        (&[18, 19][..], Some(Hold::Plane { normal: [0.0, 0.0, 2.0] }), Some(1.5))
+    );
+    assert_eq!((single.vertices(), single.center), (&[5][..], [0.0, 1.0, 0.0]));
+    let motion = single.motion.as_ref().unwrap();
+    assert!(motion.repeats() && motion.keys().len() == 3);
+    assert!((motion.pose(3.0).rotation[1] - 15f32.to_radians().sin()).abs() < 1e-6);
+
+    let [plane, sphere, capsule, block, form] = &scene.solids[..] else { panic!("{} solids", scene.solids.len()) };
+    assert!(matches!(plane.shape, SolidShape::Plane));
+    assert_eq!((plane.friction, plane.sliding_friction), (0.5, 0.4));
+    let half = std::f32::consts::FRAC_1_SQRT_2;
+    assert!(plane.pose.rotation.iter().zip([0.0, 0.0, half, half]).all(|(a, b)| (a - b).abs() < 1e-7));
+    assert!(matches!(sphere.shape, SolidShape::Sphere { radius: 0.1 }));
+    assert_eq!((sphere.velocity, sphere.angular_velocity), ([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]));
+    assert_eq!([sphere.thickness, sphere.friction, sphere.sliding_friction, sphere.restitution], [0.01, 0.7, 0.6, 0.5]);
+    assert!(matches!(capsule.shape, SolidShape::Capsule { radius: 0.2, half_length: 0.3 }));
+    assert_eq!(capsule.sliding_friction, 0.8 * 0.25);
+    assert!(matches!(block.shape, SolidShape::Box { half: [0.1, 0.2, 0.3] }));
+    assert_eq!(scene.script.solids[0].solid, 3);
+    assert!(matches!(form.shape, SolidShape::Grid(_)));
+
+    let settings = &scene.settings;
+    assert_eq!((settings.gravity, settings.drag, settings.damping), ([0.0, -1.62, 0.0], 0.25, 0.003));
+    let wind = settings.wind.unwrap();
+    assert_eq!((wind.velocity, wind.gust_wave), ([1.0, 0.0, -1.0], [0.1, 0.2, 0.3]));
+    assert_eq!([wind.density, wind.drag, wind.lift, wind.gust, wind.gust_frequency], [1.1, 1.3, 0.9, 0.2, 2.0]);
+    assert_eq!([settings.strain_limit, settings.stretch_min, settings.stretch_max], [0.02, 0.9, 1.1]);
+    assert_eq!((settings.area_limit, settings.substeps), (Some([0.8, 1.2]), Substeps::UpTo(12)));
+    assert_eq!((settings.stepping, settings.elasticity), (Stepping::Bdf2, Elasticity::Implicit));
+    assert_eq!((settings.contact_rounds, settings.dispatches_per_submission), (6, 500));
+    assert_eq!(settings.dispatch_budget, 5_000_000_000);
+    let Method::Auto(auto) = &settings.method else { panic!("{:?}", settings.method) };
+    assert_eq!((auto.sweep.sweeps, auto.sweep.middle_sweeps, auto.sweep.chords_from), (51, 5, f32::INFINITY));
+    assert_eq!([auto.sweep.middle_strain, auto.sweep.step_clamp, auto.sweep.slack], [0.03, 0.25, 0.4]);
+    assert_eq!((auto.projection.preconditioner, auto.projection.iterations), (Preconditioner::Lines, 30));
+    assert_eq!((auto.projection.inner_iterations, auto.projection.tolerance), (Some(40), 0.05));
+
+    let output = &file.output;
+    assert_eq!((output.fps, output.seconds), (Some(30.0), Some(1.5)));
+    assert_eq!((output.out.as_deref(), output.render.as_deref()), (Some("results"), Some("cloth.gif")));
+    assert_eq!(output.export, ["cloth.mdd", "frames/cloth.ply"]);
+}
+
+#[test]
+fn what_is_printed_is_read_back_to_the_bit() {
+    let text = SceneFile::parse(EVERYTHING, "everything", None).unwrap().to_toml();
+    assert_same(&parse(&text), &parse(EVERYTHING), "everything");
+    assert_eq!(SceneFile::parse(&text, "again", None).unwrap().to_toml(), text);
+    for (solver, tables) in [
+        ("fast-projection", "[solver.fast_projection]\npreconditioner = \"jacobi\"\nwarm_start = 1.5"),
+        ("gauss-seidel", "[solver.gauss_seidel]\nsweeps = 7\nsweeps_per_check = 3\nseed = 18446744073709551615"),
+        ("jacobi", "[solver.jacobi]\nsweeps = 9\nsweeps_per_check = 4\nrelaxation = 0.7\nblend = 0.3"),
+        ("yarn-sweep", "[solver.yarn_sweep]\nslack = 0.1"),
+    ] {
+        let text = format!(
+            "[cloth]\ngenerator = \"chain\"\nsize = 4\n[solver]\nmethod = \"{solver}\"\nsubsteps = 9\n{tables}"
+        );
+        let scene = parse(&text);
+        assert_eq!((scene.settings.method.solver().name(), scene.settings.substeps), (solver, Substeps::Fixed(9)));
+        let standard = Settings { method: Method::named(solver).unwrap(), ..Settings::default() };
+        assert_ne!(format!("{:?}", scene.settings.method), format!("{:?}", standard.method));
+        let again = SceneFile::parse(&text, "", None).unwrap().to_toml();
+        assert_same(&parse(&again), &scene, solver);
+    }
+    let inline = "[cloth]\npositions = [[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1], [2, 0.1, 0]]
+        faces = [[0, 1, 2], [0, 2, 3]]\nlines = [[1, 4]]\nmasses = [1, 1, 1, 0.1, 3e-1]
+        [cloth.start]\npositions = [[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1], [1.9, 0, 0]]
+        [cloth.groups]\n\"a \\\"b\\\"\\t\" = [4]\n[[pins]]\ngroup = \"a \\\"b\\\"\\t\"";
+    let scene = parse(inline);
+    assert_eq!((scene.mesh.faces().len(), scene.mesh.lines(), scene.mesh.pins()), (2, &[[1, 4]][..], &[4][..]));
+    assert_eq!((scene.mesh.masses()[4], scene.start[4]), (0.3, [1.9, 0.0, 0.0]));
+    assert_same(&parse(&SceneFile::parse(inline, "", None).unwrap().to_toml()), &scene, "inline");
+}
+
+#[test]
+fn fabrics_set_what_the_file_does_not() {
+    for material in Material::ALL {
+        let name = material.name;
+        let text = format!("[cloth]\ngenerator = \"sheet\"\nsize = 3\nmaterial = \"{name}\"");
+        let scene = parse(&text);
+        let mass: f32 = scene.mesh.masses().iter().sum();
+        assert!((mass - material.density).abs() < 1e-5, "{name}: {mass}");
+        assert_eq!(scene.mesh.springs()[0].stiffness, material.shear, "{name}");
+        let own = parse(&format!("{text}\ndensity = 0.5\nbending = 0"));
+        let mass: f32 = own.mesh.masses().iter().sum();
+        assert!((mass - 0.5).abs() < 1e-5 && own.mesh.bending_pairs().is_empty(), "{name}: {mass}");
+        assert_eq!(own.mesh.springs()[0].stiffness, material.shear, "{name}");
+        // It is cloth: it hangs without strain above the limit.
+        let hung = parse(&format!("{text}\n[[pins]]\nat = \"top\""));
+        let report = play(&hung, 10, |_, _| {}).snapshot().unwrap().report;
+        assert_eq!(report.converged, Some(true), "{name}");
+    }
+}
+
+#[test]
+fn errors_name_place_and_key_and_suggest() {
+    let sheet = "[cloth]\ngenerator = \"sheet\"\nsize = 4\n";
+    let with = |rest: &str| format!("{sheet}{rest}");
+    for (text, expected) in [
+        (
+            "a = 1".to_owned(),
+            "1:1: there is no key `a`; known are cloth, name, output, pins, solids, solver, wind, world",
+        ),
+        ("[clth]".to_owned(), "1:2: there is no key `clth`; did you mean `cloth`?"),
+        (String::new(), "1:1: `cloth` is missing: a table that says what cloth there is"),
+        ("[cloth]\nsize = 4".to_owned(), "1:2: `cloth` needs one of the keys generator, mesh and positions"),
+        (with("mesh = \"a.obj\""), "4:1: `cloth` needs one of the keys generator, mesh and positions"),
+        (with("length = 2"), "4:1: there is no key `cloth.length`; known are bending, curved"),
+        (with("material = \"coton\""), "4:12: `cloth.material` is \"coton\"; did you mean `cotton`?"),
+        (with("density = -1"), "4:1: `cloth.density` is -1, but must be"),
+        (with("density = \"light\""), "4:11: `cloth.density` is a string, but must be a number"),
+        (with("density = nan"), "4:11: `cloth.density` is not a number"),
+        (with("density = 1e40"), "4:11: `cloth.density` is inf, but must be a finite number"),
+        (with("density = 1\nmasses = [1]"), "5:10: `cloth.masses` says what `cloth.density` says"),
+        (with("damping = -2"), "4:1: `cloth.damping` is -2, but must be in [0, 1000] s"),
+        (with("[cloth.start]\nspan = 2"), "5:8: `cloth.start.span` is 2, but must be above 0 and below 1 m"),
+        (
+            with("[cloth.start]\ntranslation = [1e30, 0, 0]"),
+            "4:8: `cloth.start` puts vertex 0 farther than 1e18 m away",
+        ),
+        (with("[[pins]]\nat = \"top-lefd\""), "5:6: `pins[0].at` is \"top-lefd\"; did you mean `top-left`?"),
+        (with("[[pins]]\nindices = [16]"), "5:1: `pins[0].indices` names vertex 16, but there are only 16"),
+        (with("[[pins]]\nindices = [-1]"), "5:12: `pins[0].indices[0]` is -1, but must be in 0 … 4294967295"),
+        (with("[[pins]]"), "4:1: `pins[0]` needs one of the keys at, box, group, indices and plane"),
+        (with("[[pins]]\ngroup = \"x\""), "5:1: `pins[0].group` is \"x\"; the cloth has no groups"),
+        (with("[[pins]]\nbox = { min = [9, 9, 9], max = [9, 9, 9] }"), "4:1: `pins[0]` has no vertex"),
+        (
+            with("[[pins]]\nat = \"top\"\nuntil = 1\n[[pins]]\nat = \"left\""),
+            "7:1: `pins[1]` has vertex 0, which pins[0] has already",
+        ),
+        (with("[[pins]]\nat = \"top\"\nhold = { line = [0, 0, 0] }"), "6:17: `pins[0].hold.line` has no direction"),
+        (
+            with("[[pins]]\nat = \"top\"\n[pins.motion]\nkeys = [{ time = 0, translation = [1, 0, 0] }]"),
+            "7:9: `pins[0].motion.keys[0]` is 1 away from the start, but must be 0: at time 0",
+        ),
+        (
+            with("[[pins]]\nat = \"top\"\nmotion = { keys = [{ time = 2 }, { time = 1 }] }"),
+            "6:34: `pins[0].motion.keys[1]` has a time of 1, but it must be at least 0",
+        ),
+        (
+            with(
+                "[[pins]]\nat = \"top\"\nmotion.keys = [{ time = 2, rotation = { axis = [1, 0, 0], degrees = 360 } }]",
+            ),
+            "6:39: `pins[0].motion.keys[0].rotation` turns by more than 180° from the key before",
+        ),
+        (
+            with("[[solids]]\nshape = \"plane\"\n[[solids]]\nshape = \"sphere\"\nradius = -1"),
+            "8:1: `solids[1].radius` is -1, but must be above 0 and at most 1e6 m",
+        ),
+        (with("[[solids]]\nshape = \"sphere\""), "4:1: `solids[0].radius` is missing: in metres"),
+        (with("[[solids]]\nshape = \"sphere\"\nhalf = 1"), "6:1: there is no key `solids[0].half`; known are angular"),
+        (with("[[solids]]\nshape = \"ball\""), "5:9: `solids[0].shape` is \"ball\"; known are box, capsule"),
+        (
+            with("[[solids]]\nshape = \"plane\"\nfriction = 0.3\nsliding_friction = 0.4"),
+            "7:1: `solids[0].sliding_friction` is 0.4",
+        ),
+        (
+            with("[[solids]]\nshape = \"plane\"\nvelocity = [0, 0, 1]\nmotion.keys = [{ time = 1 }]"),
+            "6:1: `solids[0].velocity` cannot be said beside a motion",
+        ),
+        (with("solids = 3"), "4:1: there is no key `cloth.solids`; known are"),
+        (format!("solids = 3\n{sheet}"), "1:10: `solids` is a whole number, but must be a list of tables"),
+        (with("[world]\ngravity = [0, 1]"), "5:11: `world.gravity` has 2 entries, but needs 3"),
+        (with("[world]\ngravity = [0, 1e9, 0]"), "5:1: `world.gravity` is 1000000000, but must be finite"),
+        (with("[wind]\nlift = -3"), "5:1: `wind.lift` is -3, but must be in [0, 1e3]"),
+        (with("[solver]\nmethod = \"jakobi\""), "5:10: `solver.method` is \"jakobi\"; did you mean `jacobi`?"),
+        (with("[solver]\nstrain_limit = 1e-9"), "5:1: a strain limit of 1e-9 is below"),
+        (with("[solver]\nstrain_limit = 0"), "5:1: a strain limit of 0e0 is below"),
+        (with("[solver]\nsubsteps = 0"), "5:1: `solver.substeps` is 0, but must be in 1 … 1,000,000"),
+        (
+            with("[solver]\nmethod = \"jacobi\"\nyarn_sweep.sweeps = 2"),
+            "6:1: `solver.yarn_sweep` is not for the method",
+        ),
+        (with("[solver.yarn_sweep]\nslack = 2"), "5:1: `solver.yarn_sweep.slack` is 2, but must be in [0, 0.9]"),
+        (with("[solver.fast_projection]\ntolerance = 2"), "5:1: `solver.fast_projection.tolerance` is 2, but"),
+        (with("[output]\nfps = 0"), "5:7: `output.fps` is 0, but must be in [1, 100000]"),
+        (with("[output]\nout = \"../x\""), "5:7: `output.out` must be inside the scene's folder"),
+        (with("[output]\nexport = [\"/etc/passwd\"]"), "5:11: `output.export[0]` must be inside the scene's folder"),
+        (
+            "name = \"\\u001b[31m\"".to_owned() + "\n" + sheet,
+            "1:8: `name` must have between 1 and 200 bytes and no control",
+        ),
+        ("[cloth".to_owned(), "1:7: this is no TOML"),
+        ("[cloth]\nsize = 1\nsize = 2".to_owned(), "3:1: this is no TOML: duplicate key"),
+        (sheet.replace('4', "4_000_000_000"), "3:8: `cloth.size` is 4000000000, but must be in 2 … 4096"),
+        (sheet.replace('4', "[4096, 4096]"), "3:8: `cloth.size` asks for 16777216 vertices, but a scene file may only"),
+        (sheet.replace('4', "[4, 4, 4]"), "3:8: `cloth.size` has 3 entries, but must have at most 2"),
+        (sheet.replace('4', "99999999999999999999999999999999999999999999"), "3:8: `cloth.size` is too large"),
+        (sheet.replace("sheet", "sheat"), "2:13: `cloth.generator` is \"sheat\"; did you mean `sheet`?"),
+        ("[cloth]\npositions = [[0, 0, 0]]\nfaces = [[0, 1]]".to_owned(), "3:10: `cloth.faces[0]` has 2 vertices"),
+        (
+            "[cloth]\npositions = [[0, 0, 0]]\nfaces = [[0, 1, 2]]".to_owned(),
+            "1:2: `cloth`: faces[0] names vertex 1, but",
+        ),
+        (
+            "[cloth]\ngenerator = \"chain\"\nsize = 4\nmaterial = \"silk\"".to_owned(),
+            "4:12: `cloth.material` is a fabric",
+        ),
+        (
+            "[cloth]\nmesh = \"a.obj\"".to_owned(),
+            "2:1: `cloth.mesh` is \"a.obj\", which cannot be found: this scene was",
+        ),
+    ] {
+        let message = refusal(&text);
+        assert!(message.starts_with(expected), "{message}\nexpected {expected}\n{text}");
+    }
+}
+
+#[test]
+fn columns_count_characters_and_keys_are_given_apart() {
+    let text = "[cloth]\ngenerator = \"sheet\"\nsize = 4\n[output]\nout = \"Ä/ö\"\n\"ü\" = 1";
+    let Err(Error::SceneFile { line, column, key, .. }) = Scene::from_toml(text, None) else { panic!("accepted") };
+    assert_eq!((line, column, key.as_str()), (6, 1, "output.ü"));
+    let text = "cloth = { generator = \"sheet\", size = 4, plane = \"ä\", sice = 3 }";
+    let Err(Error::SceneFile { line, column, key, .. }) = Scene::from_toml(text, None) else { panic!("accepted") };
+    assert_eq!((line, column, key.as_str()), (1, 55, "cloth.sice"));
+}
+
+#[test]
+fn large_and_deep_files_are_refused_quickly() {
+    let clock = std::time::Instant::now();
+    let sheet = "[cloth]\ngenerator = \"sheet\"\nsize = 4\n";
+    let long = format!("# {}\n{sheet}", "x".repeat(5 << 20));
+    assert!(refusal(&long).starts_with("1:1: the file has 5242"), "{}", refusal(&long));
+    let deep = format!("{sheet}[world]\ngravity = {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(refusal(&deep).contains("this is no TOML"));
+    let solids = format!("{sheet}{}", "[[solids]]\nshape = \"plane\"\n".repeat(257));
+    assert!(refusal(&solids).contains("`solids` has 257 entries, but must have at most 256"));
+    let names = format!(
+        "{sheet}[{}]\n{}",
+        ["k".repeat(48).as_str(); 60].join("."),
+        (0..100_000).map(|i| format!("a{i} = 1\n")).collect::<String>()
+    );
+    assert!(refusal(&names).starts_with("4:2: there is no key `kkkk"));
+    let masses = format!("{sheet}masses = [{}]", "1,".repeat(1 << 20));
+    assert!(refusal(&masses).contains("mass has 1048576 entries, but needs 16"), "{}", refusal(&masses));
+    let keys = format!("{sheet}[[pins]]\nat = \"top\"\n[pins.motion]\nkeys = [{}]", "{time=1},".repeat(100_000));
+    assert!(refusal(&keys).contains("keys[1]` has a time of 1"));
+    let grids = format!(
+        "{sheet}{}",
+        "[[solids]]\nshape = \"mannequin\"\nresolution = 256\nsegments = 8\n[[solids]]\nshape = \"mannequin\"\nresolution = 255\nsegments = 8\n"
+    );
+    let limits = Limits { grid_bytes: 1 << 20, ..Limits::default() };
+    let error = SceneFile::parse_within(&grids, "grids", None, limits).unwrap().scene().unwrap_err().to_string();
+    assert!(error.contains("`solids[0].resolution`: the distance grid needs"), "{error}");
+    assert!(clock.elapsed().as_secs() < 60, "{:?}", clock.elapsed());
+}
+
+/// Files in a folder, one of which leads out of it.
+fn folder() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir_all(directory.path().join("scene/sub")).expect("a directory");
+    std::fs::write(directory.path().join("secret.obj"), "v 0 0 0\n").expect("a file");
+    std::fs::write(directory.path().join("scene/sub/own.obj"), "v 0 0 0\n").expect("a file");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("../secret.obj", directory.path().join("scene/link.obj")).expect("a link");
+        std::os::unix::fs::symlink("..", directory.path().join("scene/up")).expect("a link");
+        std::os::unix::fs::symlink("../nowhere", directory.path().join("scene/dangling")).expect("a link");
+    }
+    directory
+}
+
+#[test]
+fn files_outside_the_folder_are_refused() {
+    let directory = folder();
+    let scene = directory.path().join("scene");
+    let refusal = |name: &str| {
+        let text = format!("[cloth]\nmesh = '{name}'\nscale = 0.01\npair_triangles = true");
+        Scene::from_toml(&text, Some(&scene)).unwrap_err().to_string()
+    };
+    let absolute = directory.path().join("secret.obj").display().to_string();
+    for name in ["../secret.obj", "sub/../../secret.obj", &absolute, "", ".", "sub/", "C:/x.obj", "..\\secret.obj"] {
+        let error = refusal(name);
+        assert!(error.starts_with("scene:2:8: `cloth.mesh` must"), "{name}: {error}");
+    }
+    assert!(refusal("none.obj").contains("which cannot be found"), "{}", refusal("none.obj"));
+    assert!(refusal("sub").contains("which is not a file"), "{}", refusal("sub"));
+    if cfg!(unix) {
+        for name in ["link.obj", "up/secret.obj"] {
+            assert!(refusal(name).contains("which leads outside the scene's folder"), "{}", refusal(name));
+        }
+    }
+    let solid = "[cloth]\ngenerator = \"sheet\"\nsize = 3\n[[solids]]\nshape = \"mesh\"\nfile = \"../secret.obj\"";
+    let error = Scene::from_toml(solid, Some(&scene)).unwrap_err().to_string();
+    assert!(error.starts_with("scene:6:8: `solids[0].file` must be inside the scene's folder"), "{error}");
+
+    let file = SceneFile::parse("[cloth]\ngenerator = \"sheet\"\nsize = 3", "s.toml", Some(&scene)).unwrap();
+    assert_eq!(file.output_path("sub/new/a.pc2").unwrap(), scene.join("sub/new/a.pc2"));
+    if cfg!(unix) {
+        for name in ["up/new", "dangling", "dangling/x", "link.obj"] {
+            let error = file.output_path(name).unwrap_err().to_string();
+            assert!(error.contains("leads outside") || error.contains("cannot be found"), "{name}: {error}");
+        }
+    }
+}
+
+/// Xorshift with a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % most as u64) as usize
+    }
+}
+
+/// One small change: a byte, a digit, a line doubled, dropped or taken from elsewhere, a value exchanged.
+fn mutated(random: &mut Random, text: &str) -> String {
+    const VALUES: [&str; 16] = [
+        "-1",
+        "0",
+        "4294967296",
+        "nan",
+        "inf",
+        "-inf",
+        "1e39",
+        "1e-45",
+        "\"\"",
+        "[]",
+        "{}",
+        "true",
+        "[[[0]]]",
+        "1979-05-27",
+        "9223372036854775808",
+        "\"../x\"",
+    ];
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for _ in 0..=random.below(3) {
+        let (line, other) = (random.below(lines.len()), random.below(lines.len()));
+        match random.below(6) {
+            0 => drop(lines.remove(line)),
+            1 => lines.insert(line, lines[other].clone()),
+            2 => lines.swap(line, other),
+            3 => {
+                let letters: Vec<char> = lines[line].chars().collect();
+                if !letters.is_empty() {
+                    let at = random.below(letters.len());
+                    let letter = char::from_u32(random.below(0x250) as u32).unwrap_or('x');
+                    lines[line] = letters.iter().enumerate().map(|(i, c)| if i == at { letter } else { *c }).collect();
+                }
+            }
+            4 => {
+                if let Some((key, _)) = lines[line].split_once('=') {
+                    lines[line] = format!("{key}= {}", VALUES[random.below(VALUES.len())]);
+                }
+            }
+            _ => {
+                let digit = char::from(b'0' + random.below(10) as u8).to_string();
+                if let Some(at) = lines[line].find(|c: char| c.is_ascii_digit()) {
+                    lines[line].replace_range(at..=at, &digit);
+                }
+            }
+        }
+        if lines.is_empty() {
+            lines.push(String::new());
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn thousands_of_mutated_files_never_panic() {
+    let clock = std::time::Instant::now();
+    let mut random = Random(0x5eed);
+    let mut texts: Vec<String> = NAMES.iter().map(|name| SceneFile::builtin(name, 5).unwrap().to_toml()).collect();
+    texts.push(EVERYTHING.to_owned());
+    let limits = Limits { vertices: 2000, grid_bytes: 1 << 18, ..Limits::default() };
+    let (mut read, mut made, mut refused) = (0, 0, 0);
+    for round in 0..400 {
+        for text in &texts {
+            let text = mutated(&mut random, text);
+            let outcome = SceneFile::parse_within(&text, "mutated", None, limits).and_then(|file| {
+                read += 1;
+                // What can be read can be printed and read again.
+                SceneFile::parse_within(&file.to_toml(), "printed", None, limits)?;
+                file.scene()
+            });
+            match outcome {
+                Ok(scene) => {
+                    made += 1;
+                    // Few, because simulating takes longer than reading.
+                    if round % 50 == 0 {
+                        let _ = Cloth::on_cpu(scene.clone(), scene.settings.clone());
+                    }
+                }
+                Err(Error::SceneFile { line, .. }) => {
+                    refused += 1;
+                    assert!(line <= text.lines().count() + 1, "{line}");
+                }
+                Err(error) => panic!("{error:?} has no place:\n{text}"),
+            }
+        }
+    }
+    println!("{read} read, {made} made, {refused} refused in {:?}", clock.elapsed());
+    assert!(made > 400 && refused > 1500 && read > made, "{read} read, {made} made, {refused} refused");
+    assert!(clock.elapsed().as_secs() < 120, "{:?}", clock.elapsed());
+}
+
+#[test]
+fn led_pins_are_where_their_keys_say() {
+    let text = "[cloth]\ngenerator = \"sheet\"\nsize = 6\nplane = \"xy\"
+        [[pins]]\nat = \"top\"
+        [pins.motion]\nkeys = [{ time = 0.1 }, { time = 0.3, translation = [0.05, 0, 0.1], rotation = { axis = [0, 0, 1], degrees = 30 } }]";
+    let scene = parse(text);
+    let (sin, cos) = 15f32.to_radians().sin_cos();
+    play(&scene, 24, |frame, cloth| {
+        let positions = cloth.snapshot().unwrap().positions;
+        if frame < 6 {
+            assert_eq!(positions[5], scene.start[5], "frame {frame}");
+        } else if frame == 12 {
+            // Half of the way: turned by 15° about the middle of the row.
+            let expected = [0.5 + 0.025 + 0.5 * cos, 0.5 * sin, 0.05];
+            let error = positions[5].iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(error < 1e-5, "{:?}, {expected:?}", positions[5]);
+        }
+    });
+}
+
+#[test]
+fn holds_of_a_file_end_when_it_says() {
+    let text = "[cloth]\ngenerator = \"sheet\"\nsize = 5\n
+        [[pins]]\nat = \"top\"\nuntil = 0.1\n[[pins]]\nat = \"bottom-left\"\nhold = { line = [0, 1, 0] }";
+    let scene = parse(text);
+    assert!(scene.mesh.pins().is_empty());
+    play(&scene, 18, |frame, cloth| {
+        let positions = cloth.snapshot().unwrap().positions;
+        assert_eq!(positions[2][1] == 0.0, frame <= 6, "frame {frame}: {:?}", positions[2]);
+        assert!((positions[20][0]).abs() < 1e-6 && (positions[20][2] - 1.0).abs() < 1e-6, "{:?}", positions[20]);
+    });
+}
+
+#[test]
+fn solids_follow_their_keys_also_in_short_frames() {
+    let text = "[cloth]\ngenerator = \"chain\"\nsize = 2
+        [[solids]]\nshape = \"box\"\nhalf = [0.1, 0.1, 0.1]\ntranslation = [5, 0, 0]\nrotation = { axis = [0, 1, 0], degrees = 45 }
+        [solids.motion]\nrepeat = true\nkeys = [{ time = 0.1, translation = [0, 1, 0], rotation = { axis = [1, 0, 0], degrees = 90 } }, { time = 0.2 }]";
+    let scene = parse(text);
+    // The second length is below what is simulated on its own.
+    for (fps, frames) in [(60.0, 75), (30_000.0, 1500)] {
+        let mut cloth = cpu(&scene);
+        let dt = (1.0 / fps) as f32;
+        for frame in 0..frames {
+            let time = f64::from(frame) / fps;
+            let pin_targets = scene.script.frame(&mut cloth, time, dt).unwrap();
+            cloth.step(&FrameInput { dt, pin_targets: &pin_targets }).unwrap();
+        }
+        let (found, time) = (cloth.solids()[0].pose, f64::from(frames) / fps);
+        let expected = scene.script.solids[0].pose(time);
+        let error = (found.translation[1] - expected.translation[1]).abs();
+        assert!(error < 1e-3, "{fps}: {found:?}, {expected:?}");
+        let dot: f32 = found.rotation.iter().zip(expected.rotation).map(|(a, b)| a * b).sum();
+        assert!(dot.abs() > 1.0 - 1e-5, "{fps}: {found:?}, {expected:?}");
+    }
+}
+
+#[test]
+fn pulled_corners_keep_the_limit() {
+    let scene = Scene::from_file("examples/scenes/pulled.toml").unwrap();
+    let cloth = play(&scene, 120, |frame, cloth| {
+        let report = cloth.snapshot().unwrap().report;
+        assert_eq!(report.converged, Some(true), "frame {frame}: {:?}", report.strain);
+    });
+    let positions = cloth.snapshot().unwrap().positions;
+    assert!((positions[40][0] - positions[0][0] - 0.96).abs() < 1e-5, "{:?} {:?}", positions[0], positions[40]);
+    assert!((positions[0][1] - 0.15).abs() < 1e-5 && (positions[40][1] - 0.15).abs() < 1e-5);
+    // The row between them hangs: 1 m over 0.96 m sags by about 0.12 m.
+    assert!((0.0..0.1).contains(&positions[20][1]), "{:?}", positions[20]);
+}
+
+#[test]
+fn a_ball_pushes_the_curtain_and_never_enters_it() {
+    let scene = Scene::from_file("examples/scenes/ball_through_curtain.toml").unwrap();
+    let (mut forward, mut deepest) = (0.0f32, 0.0f32);
+    play(&scene, 120, |frame, cloth| {
+        let snapshot = cloth.snapshot().unwrap();
+        assert_eq!(snapshot.report.converged, Some(true), "frame {frame}: {:?}", snapshot.report.strain);
+        for position in &snapshot.positions {
+            forward = forward.max(position[2]);
+            deepest = deepest.max(-cloth.solids()[0].distance(*position));
+        }
+        if frame == 60 {
+            assert!((cloth.solids()[0].pose.translation[2] - 0.4).abs() < 1e-5, "{:?}", cloth.solids()[0].pose);
+        }
+    });
+    assert!(forward > 0.2, "the ball pushed the curtain only {forward} m");
+    assert!(deepest < 1e-3, "a vertex was {deepest} m inside the ball");
+}
+
+/// Runs the program in a folder: exit code, standard output, messages.
+fn taut(folder: &Path, arguments: &str) -> (Option<i32>, String, String) {
+    let words = arguments.split_whitespace();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+    command.args(words).current_dir(folder).stdin(Stdio::null()).env_remove("RUST_LOG");
+    let output = command.output().expect("the program runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    let messages = text(output.stderr);
+    let messages = messages.lines().filter(|line| !line.contains("XDG_RUNTIME_DIR")).collect::<Vec<_>>().join("\n");
+    (output.status.code(), text(output.stdout), messages)
+}
+
+#[test]
+fn the_program_prints_scenes_and_runs_them() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    for name in ["hang", "drape", "rope-tether"] {
+        let (code, text, messages) = taut(path, &format!("scene {name} --size 8"));
+        assert_eq!((code, messages.as_str()), (Some(0), ""));
+        assert!(text.contains("# ") && text.contains("m/s²"), "{text}");
+        std::fs::write(path.join("file.toml"), &text).expect("a file");
+        let options = "--seconds 0.2 --backend cpu --quiet";
+        let built_in = taut(path, &format!("run {name} --size 8 --out a {options}"));
+        assert_eq!(built_in.0, Some(0), "{built_in:?}");
+        let file = taut(path, &format!("run file.toml --out b {options}"));
+        assert_eq!(file.0, Some(0), "{file:?}");
+        let read = |name: &str| std::fs::read(path.join(name)).expect("a result");
+        assert_eq!(read("a/cloth.pc2"), read("b/cloth.pc2"), "{name}");
+        assert_eq!(read("a/rest.obj"), read("b/rest.obj"), "{name}");
+        let report: serde_json::Value = serde_json::from_slice(&read("b/report.json")).expect("JSON");
+        assert_eq!(
+            (&report["scene"], &report["file"], &report["size"]),
+            (&name.into(), &"file.toml".into(), &8.into())
+        );
+    }
+}
+
+#[test]
+fn options_override_the_file_where_they_are_given() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    let text = "name = \"mine\"\n[cloth]\ngenerator = \"sheet\"\nsize = 6\n[[pins]]\nat = \"top\"\n
+        [solver]\nmethod = \"jacobi\"\nstrain_limit = 0.003\nsubsteps = 7\n[solver.jacobi]\nsweeps = 9000\n
+        [output]\nfps = 30\nseconds = 0.2\nout = \"results\"";
+    std::fs::create_dir(path.join("sub")).expect("a directory");
+    std::fs::write(path.join("sub/mine.toml"), text).expect("a file");
+    let report = |arguments: &str| {
+        let (code, text, messages) =
+            taut(path, &format!("run sub/mine.toml --backend cpu --quiet --json - {arguments}"));
+        assert_eq!(code, Some(0), "{messages}");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    };
+    let own = report("");
+    let expected = serde_json::json!({
+        "scene": "mine", "file": "sub/mine.toml", "solver": "jacobi", "strain_limit": 0.003, "substeps": 7.0, "fps": 30.0,
+        "frames": 6, "vertices": 36, "size": 6
+    });
+    for (key, value) in expected.as_object().expect("an object") {
+        assert_eq!(&own[key], value, "{key}");
+    }
+    for name in ["rest.obj", "cloth.pc2", "report.json"] {
+        assert!(path.join("sub/results").join(name).is_file(), "{name}");
+    }
+    let other =
+        report("--size 5 --solver gauss-seidel --strain 0.5% --substeps auto --fps 60 --seconds 0.1 --out here --bdf2");
+    let expected = serde_json::json!({
+        "solver": "gauss-seidel", "strain_limit": 0.005, "fps": 60.0, "frames": 6, "vertices": 25, "size": 5
+    });
+    for (key, value) in expected.as_object().expect("an object") {
+        assert_eq!(&other[key], value, "{key}");
+    }
+    assert_ne!(other["substeps"], 7.0);
+    assert!(path.join("here/cloth.pc2").is_file());
+}
+
+#[test]
+fn what_the_program_cannot_run_it_refuses_in_one_line() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    let sheet = "[cloth]\ngenerator = \"sheet\"\nsize = [4, 5]\n";
+    std::fs::write(path.join("good.toml"), sheet).expect("a file");
+    std::fs::write(path.join("bad.toml"), format!("{sheet}shera = 3\n")).expect("a file");
+    std::fs::write(path.join("binary.toml"), b"name = \"\xff\"").expect("a file");
+    std::fs::write(path.join("outside.toml"), format!("{sheet}[output]\nout = \"../x\"")).expect("a file");
+    for (arguments, expected) in [
+        ("run bad.toml", "taut: bad.toml:4:1: there is no key `cloth.shera`; did you mean `shear`?"),
+        ("run none.toml", "taut: cannot access none.toml"),
+        ("run ./none", "taut: cannot access ./none"),
+        ("run binary.toml", "taut: binary.toml:1:9: this is not UTF-8"),
+        ("run outside.toml", "taut: outside.toml:5:7: `output.out` must be inside the scene's folder"),
+        ("run good.toml --size 9", "taut: --size: good.toml:1:2: one size cannot stand for the 4 × 5 vertices"),
+        ("run ship", "taut: invalid value 'ship' for '[SCENE]' [possible values: chain, curtain,"),
+        ("scene ship", "taut: invalid value 'ship' for '[NAME]' [possible values: chain, curtain,"),
+        ("scene", "taut: the following required arguments were not provided: <NAME>"),
+        ("scene hang --size 2", "taut: scene hang cannot have size 2: it must be between 3 and 4096"),
+        ("scene hang --materials", "taut: the argument '[NAME]' cannot be used with '--materials'"),
+    ] {
+        let (code, text, messages) = taut(path, arguments);
+        assert_eq!((code, text.as_str(), messages.lines().count()), (Some(2), "", 1), "{arguments}: {messages}");
+        assert!(messages.starts_with(expected), "{messages}\nexpected {expected}");
+    }
+    assert!(!path.join("x").exists());
+}
+
+#[test]
+fn the_examples_are_run_by_the_program() {
+    let examples = std::fs::read_dir("examples/scenes").expect("the examples");
+    let mut count = 0;
+    for example in examples {
+        let path = example.expect("an entry").path();
+        let arguments = format!("run {} --seconds 0.05 --backend cpu --quiet", path.display());
+        assert_eq!(taut(Path::new("."), &arguments), (Some(0), String::new(), String::new()));
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn fabrics_are_listed_with_their_sources() {
+    let (code, text, _) = taut(Path::new("."), "scene --materials");
+    assert_eq!(code, Some(0));
+    for material in Material::ALL {
+        let row = text.lines().find(|line| line.contains(&format!("│ {}", material.name))).expect("a row");
+        assert!(row.contains(&format!("{:e}", material.bending)), "{row}");
+    }
+    assert!(text.contains("Wang et al. 2011") && text.contains("kg/m²"), "{text}");
+}
