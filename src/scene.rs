@@ -29,6 +29,7 @@
 //! vertices that can move: its constraints are dependent, and solvers must cope. [`hang`] is the
 //! same cloth without that trouble.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use crate::cloth::Pose;
@@ -63,8 +64,8 @@ const HANG_WIDTH: f64 = 0.99;
 /// A cloth and where it starts.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// One of [`NAMES`].
-    pub name: &'static str,
+    /// One of [`NAMES`], or what the caller calls it.
+    pub name: Cow<'static, str>,
     /// The cloth at rest.
     pub mesh: Mesh,
     /// Start positions, one per vertex, m. Pinned vertices stay at theirs.
@@ -99,8 +100,8 @@ impl Scene {
     }
 
     /// A cloth that starts at these positions, with nothing around it and default settings.
-    pub fn new(name: &'static str, mesh: Mesh, start: Vec<[f32; 3]>) -> Self {
-        Self { name, mesh, start, solids: Vec::new(), settings: Settings::default() }
+    pub fn new(name: impl Into<Cow<'static, str>>, mesh: Mesh, start: Vec<[f32; 3]>) -> Self {
+        Self { name: name.into(), mesh, start, solids: Vec::new(), settings: Settings::default() }
     }
 
     fn at_rest(name: &'static str, descriptor: MeshDescriptor) -> Result<Self> {
@@ -185,7 +186,7 @@ pub fn sheet(size: u32) -> Result<Scene> {
 /// As [`Scene::named`].
 pub fn rope_tether(size: u32) -> Result<Scene> {
     check_size("rope-tether", size, 2)?;
-    let mut scene = Scene { name: "rope-tether", ..chain(size)? };
+    let mut scene = Scene { name: "rope-tether".into(), ..chain(size)? };
     for position in &mut scene.start {
         position[0] *= 0.3;
     }

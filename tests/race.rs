@@ -546,7 +546,7 @@ fn the_shared_fault_word_is_the_one_exception() {
 #[test]
 fn wind_and_areas_are_free_of_races() {
     for scene in [fan(), Scene::named("hang", 9).expect("a known scene")] {
-        let name = scene.name;
+        let name = scene.name.clone();
         let mut cloth = cpu(scene, Settings { area_limit: Some([1.0, 1.0]), ..windy() });
         for _ in 0..4 {
             cloth.step(&frame(FRAME)).expect("the step runs");
@@ -555,7 +555,7 @@ fn wind_and_areas_are_free_of_races() {
         assert!(fields.largest("area_shifts") > 0.0, "{name}: no area was limited");
         let runner = Runner::new(cloth.program(), &fields).expect("the program fits");
         let mut seen = BTreeSet::new();
-        let mut walk = Walk { label: name, runner, random: Random(5), times: BTreeMap::new(), seen: &mut seen };
+        let mut walk = Walk { label: &name, runner, random: Random(5), times: BTreeMap::new(), seen: &mut seen };
         walk.items(&cloth.program().items, &mut fields);
         for kernel in ["blow", "limit_area", "apply_area"] {
             assert!(seen.contains(kernel), "{name}: {kernel} was not examined");
