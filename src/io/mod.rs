@@ -3,6 +3,8 @@
 //! Every file is written under a temporary name and appears under its own when it is complete.
 
 pub mod atomic;
+#[cfg(feature = "import")]
+pub mod import;
 pub mod obj;
 pub mod pc2;
 
