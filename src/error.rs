@@ -334,6 +334,15 @@ pub enum Error {
         reason: String,
     },
 
+    /// The name of a file to be written does not say what, or how often.
+    #[error("{} {problem}", path.display())]
+    Pattern {
+        /// The name.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+
     /// A mesh cannot be read from a file.
     #[cfg(feature = "import")]
     #[error("cannot import {}{}: {reason}", name(path.as_deref()), place.after_name())]
