@@ -22,21 +22,25 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     if options.backend == BackendName::Cpu && options.adapter.is_some() {
         bail!("--adapter names a graphics adapter, but --backend cpu uses none");
     }
-    let scene = Scene::named(&options.scene, options.size)?;
+    let (scene, origin) = match options.own.scene()? {
+        Some((scene, origin)) => (scene, Some(origin)),
+        None => (Scene::named(&options.scene, options.size)?, None),
+    };
     let settings = options.settings(&scene);
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), options.dt())?;
     Files::check(options)?;
-    let (name, solver) = (scene.name, settings.method.solver().name());
+    let (name, solver) = (scene.name.clone(), settings.method.solver().name());
+    let band = [settings.stretch_min, settings.stretch_max];
     let (mut cloth, place) = build(options, scene, settings)?;
 
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
-    let mut files = Files::create(options, cloth.mesh(), frames)?;
+    let mut files = Files::create(options, cloth.mesh(), origin.as_ref(), band, frames)?;
     let Some(tally) = simulate(options, frames, &mut cloth, &mut files, &interrupted)? else {
         // What was written so far goes with `files`.
-        let kept = if options.out.is_some() || options.json.is_some() { "; nothing was written" } else { "" };
+        let kept = if options.writes() { "; nothing was written" } else { "" };
         output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame()));
         return Ok(Outcome::Interrupted);
     };
@@ -45,9 +49,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         on_gpu: place.on_gpu,
         reason: place.reason,
         adapter: place.adapter,
-        scene: name,
+        scene: name.into_owned(),
         solver,
-        size: options.size,
+        size: origin.is_none().then_some(options.size),
+        origin,
         vertices: cloth.mesh().vertex_count(),
         edges: cloth.mesh().edge_count(),
         strain_limit: options.strain,
@@ -87,13 +92,13 @@ fn simulate(
 ) -> Result<Option<Tally>> {
     let bar = progress_bar(options, frames);
     let mut tally = Tally::default();
-    files.write_sample(&cloth.snapshot()?.positions)?;
+    files.write_frame(cloth.mesh(), &cloth.snapshot()?.positions)?;
     while tally.frames() < frames {
         let clock = Instant::now();
         cloth.step(&FrameInput { dt: options.dt(), ..Default::default() })?;
         let time = clock.elapsed();
         let snapshot = cloth.snapshot()?;
-        files.write_sample(&snapshot.positions)?;
+        files.write_frame(cloth.mesh(), &snapshot.positions)?;
         tally.add(&snapshot.report, time);
         tally.add_parts(cloth);
         bar.set_message(output::percent(tally.strain_max()));

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use taut::program::Part;
 use taut::{Cloth, Report, Substeps};
 
+use crate::mesh::Origin;
 use crate::output::{count, duration, mean, percent, table};
 
 /// Version of the JSON: it grows when a key changes its meaning or goes.
@@ -18,9 +19,12 @@ pub(crate) struct Subject {
     pub(crate) on_gpu: bool,
     pub(crate) reason: String,
     pub(crate) adapter: Option<String>,
-    pub(crate) scene: &'static str,
+    pub(crate) scene: String,
     pub(crate) solver: &'static str,
-    pub(crate) size: u32,
+    /// Of a scene of the program's own.
+    pub(crate) size: Option<u32>,
+    /// Of somebody's own mesh.
+    pub(crate) origin: Option<Origin>,
     pub(crate) vertices: usize,
     pub(crate) edges: usize,
     /// As it was typed.
@@ -124,7 +128,7 @@ impl Summary {
         let Self { subject, tally } = self;
         let named = |(part, seconds): (Part, f64)| (part.name().to_owned(), seconds.into());
         let parts: Map<String, Value> = Part::ALL.into_iter().zip(tally.part_seconds).map(named).collect();
-        json!({
+        let mut report = json!({
             "schema_version": SCHEMA_VERSION,
             "backend": self.backend(),
             "reason": subject.reason,
@@ -155,16 +159,20 @@ impl Summary {
             "missed_substeps": tally.missed_substeps,
             "rejected_frames": tally.rejected_frames,
             "infeasible_edges": tally.infeasible_edges,
-        })
+        });
+        if let Some(origin) = &subject.origin {
+            report["import"] = origin.json();
+        }
+        report
     }
 
     /// The table, with the files that were written, if any.
     pub(crate) fn table(&self, files: &[&Path]) -> String {
         let Self { subject, tally } = self;
-        let size = subject.size;
-        let scene = match subject.scene {
-            "chain" => format!("chain, {size} vertices"),
-            name => format!("{name}, {size} × {size}"),
+        let scene = match (subject.scene.as_str(), subject.size) {
+            ("chain", Some(size)) => format!("chain, {size} vertices"),
+            (name, Some(size)) => format!("{name}, {size} × {size}"),
+            (name, None) => name.to_owned(),
         };
         let asked = if subject.substeps_asked == Substeps::Auto { " (auto)" } else { "" };
         let inner = match tally.inner_iterations {
@@ -196,6 +204,9 @@ impl Summary {
             ("dispatches", format!("{} per frame", mean(tally.per_frame(tally.dispatches)))),
             ("time", format!("{} per frame (median)", duration(tally.median_seconds()))),
         ];
+        if let Some(origin) = &subject.origin {
+            rows.insert(4, ("imported", origin.sentence()));
+        }
         if !files.is_empty() {
             rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));
         }
