@@ -396,8 +396,9 @@ fn only_what_makes_good_quads_is_paired() {
     let tilt = 20.0_f32.to_radians();
     let lifted = [0.5 - 0.5 * tilt.cos(), 0.5 + 0.5 * tilt.cos(), 0.5_f32.sqrt() * tilt.sin()];
     assert_eq!(counts(&[square[0], square[1], square[2], lifted], &two), (2, 1));
-    // Concave, and a kite with a corner of 20°.
+    // Both on one side of what they share, an arrow head, and a kite with a corner of 20°.
     assert_eq!(counts(&[square[0], [0.6, 0.4, 0.0], square[2], [0.7, 0.6, 0.0]], &two), (0, 2));
+    assert_eq!(counts(&[[0.0; 3], [1.4, -0.5, 0.0], [1.0, 0.0, 0.0], [1.4, 0.5, 0.0]], &two), (0, 2));
     assert_eq!(counts(&[[0.0, 0.0, 0.0], [1.0, -0.17, 0.0], [1.2, 0.0, 0.0], [1.0, 0.17, 0.0]], &two), (0, 2));
     // A flat bag, front and back cut differently: the same four vertices make one quad only.
     assert_eq!(counts(&square, &[two[0].clone(), two[1].clone(), vec![0, 3, 1], vec![1, 3, 2]]), (2, 3));
