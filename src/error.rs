@@ -355,6 +355,32 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+
+    /// The name of a file to be written does not say what, or how often.
+    #[error("{} {problem}", path.display())]
+    Pattern {
+        /// The name.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+
+    /// A mesh cannot be read from a file.
+    #[cfg(feature = "import")]
+    #[error("cannot import {}{}: {reason}", name(path.as_deref()), place.after_name())]
+    Import {
+        /// The file as the caller named it, if there is one.
+        path: Option<PathBuf>,
+        /// Where in it.
+        place: crate::io::import::Place,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[cfg(feature = "import")]
+fn name(path: Option<&std::path::Path>) -> String {
+    path.map_or_else(|| "the mesh".to_owned(), |path| path.display().to_string())
 }
 
 fn subscript(index: Option<usize>) -> String {

@@ -29,18 +29,14 @@ impl Strain {
         for pin in mesh.pins() {
             pinned[*pin as usize] = true;
         }
-        let [low, high] = band.map(f64::from);
+        let band = band.map(f64::from);
         let mut strains = Vec::with_capacity(mesh.edge_count());
         let mut infeasible = 0;
         let mut per_component = vec![0.0f64; topology.component_count];
         for edge in mesh.edges() {
             let (tail, head) = (edge.tail as usize, edge.head as usize);
             let (Some(a), Some(b)) = (positions.get(tail), positions.get(head)) else { continue };
-            let squared: f64 = a.iter().zip(b).map(|(a, b)| (f64::from(*b) - f64::from(*a)).powi(2)).sum();
-            let stretch = squared.sqrt() / f64::from(edge.rest);
-            // NaN must not look like a small strain.
-            let strain = (stretch - stretch.max(low).min(high)).abs();
-            let strain = if strain.is_nan() { f64::INFINITY } else { strain };
+            let strain = strain(*a, *b, edge.rest, band);
             if pinned[tail] && pinned[head] {
                 infeasible += usize::from(strain > f64::from(limit));
                 continue;
@@ -53,6 +49,31 @@ impl Strain {
         let floor = least_limit(resolution(mesh, positions)).into();
         Self { max, p99: percentile(&mut strains, 0.99), infeasible, floor, per_component }
     }
+}
+
+/// Largest strain of the edges at each vertex, those between two pins included; 0 where there are none.
+///
+/// Measured as [`Strain::measure`] does, against a stretch band \[σ_min, σ_max\].
+pub fn vertex_strain(mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Vec<f32> {
+    let mut strains = vec![0.0_f32; mesh.vertex_count()];
+    for edge in mesh.edges() {
+        let ends = [edge.tail as usize, edge.head as usize];
+        let [Some(a), Some(b)] = ends.map(|end| positions.get(end)) else { continue };
+        let strain = strain(*a, *b, edge.rest, band.map(f64::from)) as f32;
+        for end in ends {
+            strains[end] = strains[end].max(strain);
+        }
+    }
+    strains
+}
+
+/// How far the stretch of an edge is outside of a band.
+fn strain(a: [f32; 3], b: [f32; 3], rest: f32, [low, high]: [f64; 2]) -> f64 {
+    let squared: f64 = a.iter().zip(&b).map(|(a, b)| (f64::from(*b) - f64::from(*a)).powi(2)).sum();
+    let stretch = squared.sqrt() / f64::from(rest);
+    // NaN must not look like a small strain.
+    let strain = (stretch - stretch.max(low).min(high)).abs();
+    if strain.is_nan() { f64::INFINITY } else { strain }
 }
 
 /// The smallest value that `part` of the values do not exceed; 0 for none.

@@ -2,7 +2,7 @@
 
 use super::atomic::AtomicFile;
 use crate::error::{Error, Result};
-use crate::mesh::Mesh;
+use crate::mesh::{Face, Mesh};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -25,17 +25,76 @@ pub fn write(path: impl AsRef<Path>, mesh: &Mesh, positions: &[[f32; 3]]) -> Res
 ///
 /// As [`write()`].
 pub fn prepare(path: impl AsRef<Path>, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<AtomicFile> {
-    let (expected, found) = (mesh.vertex_count(), positions.len());
-    if expected != found {
-        return Err(Error::LengthMismatch { field: "positions", expected, found });
-    }
-    super::check_finite(positions)?;
+    check_positions(mesh, positions)?;
     let mut file = AtomicFile::create(path)?;
     write_elements(&mut file, mesh, positions).map_err(|source| file.error(source))?;
     Ok(file)
 }
 
-fn write_elements(file: &mut impl Write, mesh: &Mesh, positions: &[[f32; 3]]) -> io::Result<()> {
+/// Texture coordinates for the faces of a mesh.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Texture<'a> {
+    /// Texture coordinates.
+    pub uvs: &'a [[f32; 2]],
+    /// For each face of the mesh, with as many corners, which of them its corners have.
+    pub faces: &'a [Face],
+}
+
+/// [`prepare`] with texture coordinates, which do not split vertices: the rest shape of a mesh that was imported with
+/// them, in the order of its particles.
+///
+/// # Errors
+///
+/// As [`prepare`]; [`Error::LengthMismatch`] and [`Error::IndexOutOfRange`] for the texture.
+pub fn prepare_textured(
+    path: impl AsRef<Path>,
+    mesh: &Mesh,
+    positions: &[[f32; 3]],
+    texture: Texture<'_>,
+) -> Result<AtomicFile> {
+    let corners = |faces: &[Face]| faces.iter().map(|face| face.vertices().len()).collect::<Vec<_>>();
+    if corners(mesh.faces()) != corners(texture.faces) {
+        let (expected, found) = (mesh.faces().len(), texture.faces.len());
+        return Err(Error::LengthMismatch { field: "texture.faces", expected, found });
+    }
+    let count = texture.uvs.len();
+    for (index, face) in texture.faces.iter().enumerate() {
+        if let Some(&value) = face.vertices().iter().find(|uv| **uv as usize >= count) {
+            return Err(Error::IndexOutOfRange { field: "texture.faces", index, value, count });
+        }
+    }
+    check_positions(mesh, positions)?;
+    let mut file = AtomicFile::create(path)?;
+    write_textured(&mut file, mesh, positions, texture).map_err(|source| file.error(source))?;
+    Ok(file)
+}
+
+fn write_textured(file: &mut impl Write, mesh: &Mesh, positions: &[[f32; 3]], texture: Texture<'_>) -> io::Result<()> {
+    for [x, y, z] in positions {
+        writeln!(file, "v {x} {y} {z}")?;
+    }
+    for [u, v] in texture.uvs {
+        writeln!(file, "vt {u} {v}")?;
+    }
+    for (face, uvs) in mesh.faces().iter().zip(texture.faces) {
+        write!(file, "f")?;
+        for (vertex, uv) in face.vertices().iter().zip(uvs.vertices()) {
+            write!(file, " {}/{}", vertex + 1, u64::from(*uv) + 1)?;
+        }
+        writeln!(file)?;
+    }
+    mesh.lines().iter().try_for_each(|line| write_element(file, "l", line))
+}
+
+fn check_positions(mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
+    let (expected, found) = (mesh.vertex_count(), positions.len());
+    if expected != found {
+        return Err(Error::LengthMismatch { field: "positions", expected, found });
+    }
+    super::check_finite(positions)
+}
+
+pub(super) fn write_elements(file: &mut (impl Write + ?Sized), mesh: &Mesh, positions: &[[f32; 3]]) -> io::Result<()> {
     for [x, y, z] in positions {
         writeln!(file, "v {x} {y} {z}")?;
     }
@@ -48,7 +107,7 @@ fn write_elements(file: &mut impl Write, mesh: &Mesh, positions: &[[f32; 3]]) ->
     Ok(())
 }
 
-fn write_element(file: &mut impl Write, keyword: &str, vertices: &[u32]) -> io::Result<()> {
+fn write_element(file: &mut (impl Write + ?Sized), keyword: &str, vertices: &[u32]) -> io::Result<()> {
     write!(file, "{keyword}")?;
     for vertex in vertices {
         // OBJ counts from 1. Vertex numbers are below 2³¹: `Mesh`.

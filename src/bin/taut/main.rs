@@ -3,6 +3,7 @@
 
 mod adapters;
 mod bench;
+mod mesh;
 mod options;
 mod output;
 mod run;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::parser::ValueSource;
+use taut::io::export::Target;
 use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 use crate::scene::{self, SceneParser};
@@ -25,6 +26,9 @@ pub(crate) struct Options {
     /// Vertices per side, or along the chain
     #[arg(long, value_name = "N", default_value = "71", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: u32,
+
+    #[command(flatten)]
+    pub(crate) own: crate::mesh::MeshOptions,
 
     /// What keeps the cloth from stretching
     #[arg(
@@ -70,6 +74,11 @@ pub(crate) struct Options {
     /// Write rest.obj, cloth.pc2 and report.json to this directory; it is made if it is missing
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+
+    /// Write all frames to this file, too; repeatable. .pc2, .mdd, .npy; .obj, .ply: a file per frame where the name has
+    /// #### or %04d for its number, else the last frame
+    #[arg(long, value_name = "FILE", value_parser = export)]
+    pub(crate) export: Vec<Target>,
 
     /// Write the report as JSON to this file, or to standard output for -
     #[arg(long, value_name = "FILE|-")]
@@ -157,6 +166,11 @@ impl Options {
         self.fps.recip() as f32
     }
 
+    /// Whether there will be files.
+    pub(crate) fn writes(&self) -> bool {
+        self.out.is_some() || self.json.is_some() || !self.export.is_empty()
+    }
+
     /// Whether standard output is for JSON alone.
     pub(crate) fn json_to_stdout(&self) -> bool {
         self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
@@ -206,6 +220,10 @@ fn substeps(text: &str) -> Result<Substeps, String> {
         Ok(count) if count > 0 => Ok(Substeps::Fixed(count)),
         _ => Err("must be auto or a whole number above 0".to_owned()),
     }
+}
+
+pub(crate) fn export(text: &str) -> Result<Target, String> {
+    Target::new(text).map_err(|error| error.to_string())
 }
 
 fn number(text: &str) -> Result<f64, String> {

@@ -9,8 +9,10 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 use taut::Mesh;
 use taut::io::atomic::AtomicFile;
+use taut::io::export::Export;
 use taut::io::{obj, pc2};
 
+use crate::mesh::Origin;
 use crate::options::Options;
 
 /// The files of a run under temporary names. Dropped before [`Files::finish`], they leave nothing behind, not even
@@ -19,6 +21,9 @@ use crate::options::Options;
 pub(crate) struct Files {
     rest: Option<AtomicFile>,
     cloth: Option<pc2::Writer>,
+    exports: Vec<Export>,
+    /// The stretch that counts as none.
+    band: [f32; 2],
     reports: Vec<AtomicFile>,
     paths: Vec<PathBuf>,
     // Last, so that it is dropped when the files are gone.
@@ -37,10 +42,18 @@ impl Files {
     }
 
     /// Opens everything that will be written, so that what cannot be is known before the work is done.
-    pub(crate) fn create(options: &Options, mesh: &Mesh, frames: u32) -> Result<Self> {
+    pub(crate) fn create(
+        options: &Options,
+        mesh: &Mesh,
+        origin: Option<&Origin>,
+        band: [f32; 2],
+        frames: u32,
+    ) -> Result<Self> {
         let mut files = Self {
             rest: None,
             cloth: None,
+            exports: Vec::new(),
+            band,
             reports: Vec::new(),
             paths: Vec::new(),
             directories: MadeDirectories::default(),
@@ -51,9 +64,23 @@ impl Files {
             let points = u32::try_from(mesh.vertex_count())?;
             let header = pc2::Header { points, samples: frames + 1, ..Default::default() };
             files.cloth = Some(pc2::Writer::create(&cloth, header)?);
-            files.rest = Some(obj::prepare(&rest, mesh, mesh.positions())?);
+            let textured = origin.map(|origin| &origin.render).filter(|render| !render.uvs.is_empty());
+            files.rest = Some(match textured {
+                Some(render) => {
+                    let texture = obj::Texture { uvs: &render.uvs, faces: &render.faces };
+                    obj::prepare_textured(&rest, mesh, mesh.positions(), texture)?
+                }
+                None => obj::prepare(&rest, mesh, mesh.positions())?,
+            });
             files.reports.push(AtomicFile::create(&report)?);
             files.paths.extend([rest, cloth, report]);
+        }
+        for target in &options.export {
+            let parent = target.path().parent().unwrap_or(Path::new(""));
+            let context = || format!("cannot make the directory {}", parent.display());
+            files.directories.make(parent).with_context(context)?;
+            files.exports.push(Export::create(target, mesh, frames + 1, options.fps)?);
+            files.paths.push(target.path().to_owned());
         }
         if let Some(json) = options.json.as_ref().filter(|_| !options.json_to_stdout()) {
             files.reports.push(AtomicFile::create(json)?);
@@ -62,9 +89,12 @@ impl Files {
         Ok(files)
     }
 
-    /// Adds a sample to the point cache, if there is one.
-    pub(crate) fn write_sample(&mut self, positions: &[[f32; 3]]) -> taut::Result<()> {
-        self.cloth.as_mut().map_or(Ok(()), |cloth| cloth.write_sample(positions))
+    /// Adds a frame to everything that has frames.
+    pub(crate) fn write_frame(&mut self, mesh: &Mesh, positions: &[[f32; 3]]) -> taut::Result<()> {
+        if let Some(cloth) = &mut self.cloth {
+            cloth.write_sample(positions)?;
+        }
+        self.exports.iter_mut().try_for_each(|export| export.write_frame(mesh, self.band, positions))
     }
 
     /// Puts all files in place and tells their names. The largest goes first: if one cannot be completed it is that.
@@ -75,6 +105,9 @@ impl Files {
         }
         if let Some(cloth) = self.cloth.take() {
             cloth.finish()?;
+        }
+        for export in self.exports.drain(..) {
+            export.finish()?;
         }
         for file in self.rest.take().into_iter().chain(self.reports.drain(..)) {
             file.finish()?;
@@ -90,8 +123,12 @@ struct MadeDirectories(Vec<PathBuf>);
 
 impl MadeDirectories {
     fn make(&mut self, path: &Path) -> io::Result<()> {
+        if path.as_os_str().is_empty() {
+            return Ok(());
+        }
         let missing = path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists());
-        self.0.extend(missing.map(Path::to_owned));
+        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        self.0.extend(missing.into_iter().rev());
         fs::create_dir_all(path)
     }
 
@@ -103,10 +140,8 @@ impl MadeDirectories {
 impl Drop for MadeDirectories {
     fn drop(&mut self) {
         // From the innermost outwards; a directory that someone else uses by now is not empty and stays.
-        for directory in &self.0 {
-            if fs::remove_dir(directory).is_err() {
-                break;
-            }
+        for directory in self.0.iter().rev() {
+            let _ = fs::remove_dir(directory);
         }
     }
 }

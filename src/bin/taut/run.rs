@@ -20,7 +20,7 @@ use crate::summary::{Subject, Summary, Tally};
 /// Runs a scene from start to end.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     // Everything that can be refused is refused before a directory is made or a file is opened.
-    let Opened { options, scene, size } = scene::open(options)?;
+    let Opened { options, scene, size, origin } = scene::open(options)?;
     let options = &options;
     let frames = options.frames()?;
     if options.backend == BackendName::Cpu && options.adapter.is_some() {
@@ -31,16 +31,17 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let plan = settings.plan(&StepBounds::new(&scene.mesh), options.dt())?;
     Files::check(options)?;
     let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
+    let band = [settings.stretch_min, settings.stretch_max];
     let (mut cloth, place) = build(options, scene, settings)?;
 
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
-    let mut files = Files::create(options, cloth.mesh(), frames)?;
+    let mut files = Files::create(options, cloth.mesh(), origin.as_ref(), band, frames)?;
     script.begin(&mut cloth)?;
     let Some(tally) = simulate(options, frames, &mut cloth, &script, &mut files, &interrupted)? else {
         // What was written so far goes with `files`.
-        let kept = if options.out.is_some() || options.json.is_some() { "; nothing was written" } else { "" };
+        let kept = if options.writes() { "; nothing was written" } else { "" };
         output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame()));
         return Ok(Outcome::Interrupted);
     };
@@ -53,6 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         file: scene::is_file(&options.scene).then(|| options.scene.clone()),
         solver,
         size,
+        origin,
         vertices: cloth.mesh().vertex_count(),
         edges: cloth.mesh().edge_count(),
         strain_limit: options.strain,
@@ -93,7 +95,7 @@ fn simulate(
 ) -> Result<Option<Tally>> {
     let bar = progress_bar(options, frames);
     let mut tally = Tally::default();
-    files.write_sample(&cloth.snapshot()?.positions)?;
+    files.write_frame(cloth.mesh(), &cloth.snapshot()?.positions)?;
     while tally.frames() < frames {
         let start = f64::from(tally.frames()) / options.fps;
         let pin_targets = script.frame(cloth, start, options.dt())?;
@@ -101,7 +103,7 @@ fn simulate(
         cloth.step(&FrameInput { dt: options.dt(), pin_targets: &pin_targets })?;
         let time = clock.elapsed();
         let snapshot = cloth.snapshot()?;
-        files.write_sample(&snapshot.positions)?;
+        files.write_frame(cloth.mesh(), &snapshot.positions)?;
         tally.add(&snapshot.report, time);
         tally.add_parts(cloth);
         bar.set_message(output::percent(tally.strain_max()));

@@ -1,11 +1,12 @@
 //! Scenes by name and as files: `taut scene`, and what `taut run` is given.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use taut::Scene;
 use taut::scene::{Material, NAMES, SceneFile};
 
 use crate::Outcome;
+use crate::mesh::Origin;
 use crate::options::{self, size};
 use crate::output::{self, significant};
 
@@ -85,15 +86,20 @@ pub(crate) struct Opened {
     pub(crate) scene: Scene,
     /// Vertices per side, where one number says it.
     pub(crate) size: Option<u32>,
+    /// Where a mesh of somebody's own comes from.
+    pub(crate) origin: Option<Origin>,
 }
 
 /// Makes the scene that the options name.
 pub(crate) fn open(options: &options::Options) -> Result<Opened> {
     let mut options = options.clone();
+    if let Some((scene, origin)) = options.own.scene()? {
+        return Ok(Opened { options, scene, size: None, origin: Some(origin) });
+    }
     if !is_file(&options.scene) {
         let scene = Scene::named(&options.scene, options.size)?;
         let size = Some(options.size);
-        return Ok(Opened { options, scene, size });
+        return Ok(Opened { options, scene, size, origin: None });
     }
     let mut file = SceneFile::read(&options.scene)?;
     if options.decides("size") {
@@ -108,7 +114,7 @@ pub(crate) fn open(options: &options::Options) -> Result<Opened> {
     if !options.decides("substeps") {
         options.substeps = scene.settings.substeps;
     }
-    Ok(Opened { options, scene, size: file.size() })
+    Ok(Opened { options, scene, size: file.size(), origin: None })
 }
 
 /// Takes over what the file says about its output, where no option does.
@@ -123,10 +129,17 @@ fn take_output(options: &mut options::Options, file: &SceneFile) -> Result<()> {
     if let Some(out) = output.out.as_ref().filter(|_| !options.decides("out")) {
         options.out = Some(file.output_path(out)?);
     }
-    for (key, asked) in [("export", !output.export.is_empty()), ("render", output.render.is_some())] {
-        if asked {
-            bail!("{} asks for output.{key}, which this program cannot do", options.scene);
+    if !options.decides("export") {
+        for name in &output.export {
+            let path = file.output_path(name)?;
+            let target = options::export(&path.to_string_lossy());
+            options
+                .export
+                .push(target.map_err(|problem| anyhow!("{}: output.export {name:?}: {problem}", options.scene))?);
         }
+    }
+    if output.render.is_some() {
+        bail!("{} asks for output.render, which this program cannot do", options.scene);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use taut::program::Part;
 use taut::{Cloth, Report, Substeps};
 
+use crate::mesh::Origin;
 use crate::output::{count, duration, mean, percent, table};
 
 /// Version of the JSON: it grows when a key changes its meaning or goes.
@@ -24,6 +25,8 @@ pub(crate) struct Subject {
     pub(crate) solver: &'static str,
     /// Where one number says it.
     pub(crate) size: Option<u32>,
+    /// Of somebody's own mesh.
+    pub(crate) origin: Option<Origin>,
     pub(crate) vertices: usize,
     pub(crate) edges: usize,
     /// As it was typed.
@@ -127,7 +130,7 @@ impl Summary {
         let Self { subject, tally } = self;
         let named = |(part, seconds): (Part, f64)| (part.name().to_owned(), seconds.into());
         let parts: Map<String, Value> = Part::ALL.into_iter().zip(tally.part_seconds).map(named).collect();
-        json!({
+        let mut report = json!({
             "schema_version": SCHEMA_VERSION,
             "backend": self.backend(),
             "reason": subject.reason,
@@ -159,7 +162,11 @@ impl Summary {
             "rejected_frames": tally.rejected_frames,
             "infeasible_edges": tally.infeasible_edges,
             "file": subject.file,
-        })
+        });
+        if let Some(origin) = &subject.origin {
+            report["import"] = origin.json();
+        }
+        report
     }
 
     /// The table, with the files that were written, if any.
@@ -201,6 +208,9 @@ impl Summary {
             ("dispatches", format!("{} per frame", mean(tally.per_frame(tally.dispatches)))),
             ("time", format!("{} per frame (median)", duration(tally.median_seconds()))),
         ];
+        if let Some(origin) = &subject.origin {
+            rows.insert(4, ("imported", origin.sentence()));
+        }
         if !files.is_empty() {
             rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));
         }

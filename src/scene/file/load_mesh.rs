@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
+#[cfg(not(feature = "import"))]
+use crate::error::Error;
+use crate::error::Result;
+#[cfg(feature = "import")]
+use crate::io::import;
 use crate::mesh::MeshDescriptor;
 
 /// How a mesh file is read.
@@ -18,8 +22,19 @@ pub(super) struct Options {
 ///
 /// # Errors
 /// Whatever the importer finds wrong with the file.
+#[cfg(feature = "import")]
 pub(super) fn load_mesh(path: &Path, options: Options) -> Result<MeshDescriptor> {
-    let _ = options;
+    let Options { pair_triangles, scale } = options;
+    let options = import::Options { pair_triangles, scale, ..Default::default() };
+    Ok(import::read(path, &options)?.descriptor)
+}
+
+/// Without the importer there are no mesh files.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "import"))]
+pub(super) fn load_mesh(path: &Path, _options: Options) -> Result<MeshDescriptor> {
     let reason = "this build cannot read mesh files".to_owned();
     Err(Error::Malformed { path: path.to_owned(), reason })
 }

@@ -1,0 +1,299 @@
+//! `taut run --mesh`: somebody's own mesh instead of a scene.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use taut::io::import::{self, DroppedFace, ImportReport, Imported, RenderMesh};
+use taut::{Mesh, Scene};
+
+use crate::output::count;
+
+/// Options of `taut run` for a mesh.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct MeshOptions {
+    /// Simulate this mesh instead of a scene: .obj, .ply or .glb, with +Y up; its shape at rest is where it starts
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scene", "size"])]
+    pub(crate) mesh: Option<PathBuf>,
+
+    /// Join triangles of the mesh to quads where that makes good ones: triangles lock, quads drape
+    #[arg(long, requires = "mesh")]
+    pair_triangles: bool,
+
+    /// Metres per unit of the mesh
+    #[arg(long, value_name = "M", requires = "mesh", value_parser = scale, allow_negative_numbers = true)]
+    scale: Option<f32>,
+
+    /// Hold vertices of the mesh where they are; repeatable. index:0,5,9-12 as the file counts them, from 0;
+    /// box:X,Y,Z,X,Y,Z for two corners in m; group:NAME; color:RRGGBB or color:RRGGBB~8 for ±8 of 255 per channel
+    #[arg(long = "pin", value_name = "WHICH", requires = "mesh", value_parser = pin)]
+    pins: Vec<Pin>,
+}
+
+/// Some vertices, and the words that asked for them.
+#[derive(Clone, Debug, PartialEq)]
+struct Pin {
+    text: String,
+    which: Which,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Which {
+    Indices(Vec<RangeInclusive<usize>>),
+    Box { min: [f32; 3], max: [f32; 3] },
+    Group(String),
+    Color { color: [f32; 3], tolerance: f32 },
+}
+
+/// What a mesh has besides the scene that was made of it.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    file: PathBuf,
+    report: ImportReport,
+    pinned: usize,
+    pub(crate) render: RenderMesh,
+}
+
+impl MeshOptions {
+    /// The scene of the mesh that was asked for, if one was.
+    pub(crate) fn scene(&self) -> Result<Option<(Scene, Origin)>> {
+        let Some(file) = &self.mesh else { return Ok(None) };
+        let options = import::Options {
+            pair_triangles: self.pair_triangles,
+            scale: self.scale.unwrap_or(1.0),
+            ..Default::default()
+        };
+        let mut imported = import::read(file, &options)?;
+        let mut pins = Vec::new();
+        for pin in &self.pins {
+            let chosen = pin.of(&imported).with_context(|| format!("--pin {}", pin.text))?;
+            ensure!(!chosen.is_empty(), "--pin {} holds no vertex", pin.text);
+            pins.extend(chosen);
+        }
+        pins.sort_unstable();
+        pins.dedup();
+        let pinned = pins.len();
+        imported.descriptor.pins = pins;
+        let mesh = Mesh::new(imported.descriptor)?;
+        let start = mesh.positions().to_vec();
+        let name = file.file_name().map_or_else(|| "mesh".into(), |name| name.to_string_lossy().into_owned());
+        let origin = Origin { file: file.clone(), report: imported.report, pinned, render: imported.render };
+        Ok(Some((Scene::new(name, mesh, start), origin)))
+    }
+}
+
+impl Pin {
+    fn of(&self, imported: &Imported) -> Result<Vec<u32>> {
+        Ok(match &self.which {
+            Which::Indices(ranges) => {
+                let total = imported.particles.len();
+                let mut chosen = Vec::new();
+                for range in ranges {
+                    let last = *range.end();
+                    ensure!(last < total, "there is no vertex {last}: the file has {total}, counted from 0");
+                    for vertex in range.clone() {
+                        let particle = imported.particles[vertex];
+                        chosen.push(particle.with_context(|| format!("no face and no line has vertex {vertex}"))?);
+                    }
+                }
+                chosen
+            }
+            Which::Box { min, max } => {
+                let inside = |point: &[f32; 3]| (0..3).all(|axis| (min[axis]..=max[axis]).contains(&point[axis]));
+                let points = imported.descriptor.positions.iter().zip(0..);
+                points.filter(|(point, _)| inside(point)).map(|(_, particle)| particle).collect()
+            }
+            Which::Group(name) => {
+                let groups = &imported.descriptor.groups;
+                match groups.get(name) {
+                    Some(group) => group.clone(),
+                    None if groups.is_empty() => bail!("the file has no groups"),
+                    None => bail!("the file has the groups {}", some(groups.keys())),
+                }
+            }
+            Which::Color { color, tolerance } => {
+                ensure!(imported.colors.is_some(), "the vertices of the file have no colors");
+                imported.colored(*color, *tolerance)
+            }
+        })
+    }
+}
+
+/// Names with commas between them, as many as one can read.
+fn some<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    let shown = names.iter().take(12).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > 12 { format!("{shown} and {} more", names.len() - 12) } else { shown }
+}
+
+impl Origin {
+    /// What was found in the file.
+    pub(crate) fn json(&self) -> Value {
+        let ImportReport { vertices, particles, welded, loose, faces, quads, lines, split, collapsed, .. } =
+            &self.report;
+        let ImportReport { degenerate, duplicate, dropped_lines, non_manifold, components, paired, .. } = &self.report;
+        json!({
+            "file": self.file.display().to_string(),
+            "vertices": vertices,
+            "particles": particles,
+            "welded_vertices": welded,
+            "loose_vertices": loose,
+            "faces": faces,
+            "quads": quads,
+            "lines": lines,
+            "split_polygons": split,
+            "collapsed_quads": collapsed,
+            "degenerate_faces": degenerate.len(),
+            "duplicate_faces": duplicate.len(),
+            "dropped_lines": dropped_lines,
+            "non_manifold_edges": non_manifold.len(),
+            "components": components,
+            "paired_triangles": paired,
+            "pinned": self.pinned,
+        })
+    }
+
+    /// The same in a sentence that leaves out what there is none of.
+    pub(crate) fn sentence(&self) -> String {
+        let report = &self.report;
+        let mut parts = vec![format!("{} vertices", number(report.vertices))];
+        let mut add = |count: usize, one: &str, many: &str| match count {
+            0 => {}
+            1 => parts.push(format!("1 {one}")),
+            _ => parts.push(format!("{} {many}", number(count))),
+        };
+        add(report.welded, "welded to another", "welded to others");
+        add(report.loose, "loose vertex dropped", "loose vertices dropped");
+        add(report.quads, "quad", "quads");
+        add(report.paired, "triangle joined", "triangles joined to quads");
+        add(report.faces - report.quads, "triangle", "triangles");
+        add(report.lines, "line", "lines");
+        add(report.split, "polygon cut", "polygons cut");
+        add(report.collapsed, "quad collapsed", "quads collapsed");
+        let first = |dropped: &[DroppedFace], what: &str| {
+            let place = dropped.first().map(|dropped| dropped.place.to_string()).unwrap_or_default();
+            [format!("{what} face dropped ({place})"), format!("{what} faces dropped (first: {place})")]
+        };
+        for (dropped, what) in [(&report.degenerate, "degenerate"), (&report.duplicate, "duplicate")] {
+            let [one, many] = first(dropped, what);
+            add(dropped.len(), &one, &many);
+        }
+        add(report.dropped_lines, "line without length dropped", "lines without length dropped");
+        add(report.non_manifold.len(), "edge of more than two faces", "edges of more than two faces");
+        add(report.components, "piece", "pieces");
+        add(self.pinned, "vertex held", "vertices held");
+        let mut text = parts.join(", ");
+        if report.paired == 0 && report.faces > 2 * report.quads {
+            text.push_str("; triangles lock: --pair-triangles may give back quads");
+        }
+        text
+    }
+}
+
+fn number(value: usize) -> String {
+    count(value as u64)
+}
+
+fn scale(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(scale) if scale > 0.0 && scale < f32::INFINITY => Ok(scale),
+        _ => Err("must be a number above 0".to_owned()),
+    }
+}
+
+fn pin(text: &str) -> Result<Pin, String> {
+    let forms = "must be index:0,5,9-12, box:X,Y,Z,X,Y,Z, group:NAME or color:RRGGBB";
+    let (kind, rest) = text.split_once(':').ok_or(forms)?;
+    let which = match kind {
+        "index" => Which::Indices(indices(rest)?),
+        "box" => corners(rest)?,
+        "group" if !rest.is_empty() => Which::Group(rest.to_owned()),
+        "color" => color(rest)?,
+        _ => return Err(forms.to_owned()),
+    };
+    Ok(Pin { text: text.to_owned(), which })
+}
+
+fn indices(text: &str) -> Result<Vec<RangeInclusive<usize>>, String> {
+    let wrong = || "indices are whole numbers and ranges of them, like 0,5,9-12".to_owned();
+    let one = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let ends = (first.trim().parse::<usize>(), last.trim().parse::<usize>());
+        match ends {
+            (Ok(first), Ok(last)) if first <= last => Ok(first..=last),
+            _ => Err(wrong()),
+        }
+    };
+    text.split(',').map(one).collect()
+}
+
+/// Two corners of a box, in any order.
+fn corners(text: &str) -> Result<Which, String> {
+    let numbers: Vec<f32> = text.split(',').filter_map(|part| part.trim().parse().ok()).collect();
+    let numbers = <[f32; 6]>::try_from(numbers).ok().filter(|numbers| numbers.iter().all(|number| !number.is_nan()));
+    let [a, b, c, x, y, z] = numbers.ok_or("a box is six numbers, X,Y,Z of two corners")?;
+    if text.split(',').count() != 6 {
+        return Err("a box is six numbers, X,Y,Z of two corners".to_owned());
+    }
+    Ok(Which::Box { min: [a.min(x), b.min(y), c.min(z)], max: [a.max(x), b.max(y), c.max(z)] })
+}
+
+fn color(text: &str) -> Result<Which, String> {
+    let wrong = "a color is six hexadecimal digits, RRGGBB, and perhaps ~ and a tolerance of 0 to 255";
+    let (digits, tolerance) = match ["~", "±", "+-"].iter().find_map(|sign| text.split_once(sign)) {
+        Some((digits, tolerance)) => (digits, tolerance.parse::<f32>().map_err(|_| wrong)?),
+        None => (text, 0.0),
+    };
+    let digits = digits.strip_prefix('#').unwrap_or(digits);
+    if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) || !(0.0..=255.0).contains(&tolerance)
+    {
+        return Err(wrong.to_owned());
+    }
+    let number = u32::from_str_radix(digits, 16).map_err(|_| wrong)?;
+    let color = [16, 8, 0].map(|shift| (number >> shift & 255) as f32 / 255.0);
+    // Half a step more: colors that are no whole steps were rounded to be typed.
+    Ok(Which::Color { color, tolerance: (tolerance + 0.5) / 255.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_are_read_or_explained() {
+        let which = |text: &str| pin(text).map(|pin| pin.which);
+        assert_eq!(which("index:0,5,9-12"), Ok(Which::Indices(vec![0..=0, 5..=5, 9..=12])));
+        assert_eq!(which("group:my shirt:left"), Ok(Which::Group("my shirt:left".to_owned())));
+        let unit = Which::Box { min: [-1.0, 0.0, 0.5], max: [1.0, 2.0, 1.5] };
+        assert_eq!(which("box:1,0,0.5,-1,2,1.5"), Ok(unit));
+        for (text, tolerance) in [("FF8000", 0.0), ("#ff8000~8", 8.0), ("ff8000±8.5", 8.5), ("ff8000+-1", 1.0)] {
+            let color = [1.0, 128.0 / 255.0, 0.0];
+            assert_eq!(
+                which(&format!("color:{text}")),
+                Ok(Which::Color { color, tolerance: (tolerance + 0.5) / 255.0 })
+            );
+        }
+        for text in [
+            "",
+            "corner",
+            "index:",
+            "index:-1",
+            "index:3-1",
+            "index:1,",
+            "index:a",
+            "box:1,2,3",
+            "box:1,2,3,4,5,nan",
+            "box:1,2,3,4,5,6,x",
+            "box:1,2,3,4,5,6,7",
+            "group:",
+            "color:red",
+            "color:ff00",
+            "color:ff0000~x",
+            "color:ff0000~-1",
+            "color:ffééé",
+        ] {
+            assert!(pin(text).is_err(), "{text}");
+        }
+    }
+}
