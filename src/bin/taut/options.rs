@@ -84,6 +84,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
 
+    /// Write the state of the cloth to this file at the end, and when it is interrupted, for --resume
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+
+    /// Go on from a file of --checkpoint, with the same scene and options, for as long again as --seconds says
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
+
     /// No table and no progress bar; errors and missed limits are still said
     #[arg(long)]
     pub(crate) quiet: bool,

@@ -1,5 +1,7 @@
 //! `taut run`: simulate, judge, write.
 
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use taut::io::atomic::AtomicFile;
 use taut::scene::Script;
 use taut::substeps::StepBounds;
 use taut::{Backend, Cloth, FrameInput, Gpu, Scene, Settings};
@@ -39,12 +42,26 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
     let mut files = Files::create(options, cloth.mesh(), origin.as_ref(), band, frames)?;
     script.begin(&mut cloth)?;
+    if let Some(path) = &options.resume {
+        resume(&mut cloth, path)?;
+    }
+    let first = cloth.frame();
     let Some(tally) = simulate(options, frames, &mut cloth, &script, &mut files, &interrupted)? else {
         // What was written so far goes with `files`.
-        let kept = if options.writes() { "; nothing was written" } else { "" };
-        output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame()));
+        let kept = match &options.checkpoint {
+            Some(path) => {
+                save(&cloth, path)?;
+                format!("; --resume {} goes on", path.display())
+            }
+            None if options.writes() => "; nothing was written".to_owned(),
+            None => String::new(),
+        };
+        output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame() - first));
         return Ok(Outcome::Interrupted);
     };
+    if let Some(path) = &options.checkpoint {
+        save(&cloth, path)?;
+    }
 
     let subject = Subject {
         on_gpu: place.on_gpu,
@@ -66,6 +83,23 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let json = summary.json();
     let written = files.finish(&json)?;
     tell(options, &summary, &json, &written.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+}
+
+/// The largest checkpoint that is read: a thousand bytes per vertex of the largest scene.
+const LARGEST_CHECKPOINT: u64 = 1 << 34;
+
+fn resume(cloth: &mut Cloth, path: &Path) -> Result<()> {
+    let cannot = || format!("cannot resume from {}", path.display());
+    let file = File::open(path).with_context(cannot)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_CHECKPOINT).read_to_end(&mut bytes).with_context(cannot)?;
+    cloth.restore(&bytes).with_context(cannot)
+}
+
+fn save(cloth: &Cloth, path: &Path) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(&cloth.checkpoint()?).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(file.finish()?)
 }
 
 /// Where a cloth runs and why.
@@ -97,7 +131,7 @@ fn simulate(
     let mut tally = Tally::default();
     files.write_frame(cloth.mesh(), &cloth.snapshot()?.positions)?;
     while tally.frames() < frames {
-        let start = f64::from(tally.frames()) / options.fps;
+        let start = cloth.frame() as f64 / options.fps;
         let pin_targets = script.frame(cloth, start, options.dt())?;
         let clock = Instant::now();
         cloth.step(&FrameInput { dt: options.dt(), pin_targets: &pin_targets })?;
