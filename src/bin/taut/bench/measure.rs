@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use rayon::prelude::*;
 use taut::wgpu;
-use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings};
+use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings, Substeps};
 
 use super::results::{ResultFile, Row};
 use super::samples;
@@ -23,6 +23,8 @@ pub(crate) struct Bench {
     limit: f64,
     frames: u32,
     on_gpu: bool,
+    /// Substeps per frame; `None` leaves them to the cloth.
+    substeps: Option<u32>,
     place: String,
     seconds: Vec<f64>,
     outcome: Option<Outcome>,
@@ -47,6 +49,52 @@ struct Outcome {
     compile: f64,
 }
 
+/// What ends a run early.
+struct Bounds<'a> {
+    /// Seconds of computing.
+    budget: f64,
+    /// Bytes moved.
+    bytes: u64,
+    /// Whether a frame over the limit does.
+    hold: bool,
+    interrupted: &'a AtomicBool,
+}
+
+impl Bounds<'_> {
+    fn end(&self, outcome: &Outcome, bytes: u64, seconds: f64, more_to_do: bool) -> End {
+        if self.interrupted.load(Ordering::Relaxed) {
+            End::Interrupted
+        } else if self.hold && outcome.over > 0 {
+            End::Missed
+        } else if bytes >= self.bytes {
+            End::Slower
+        } else if seconds > self.budget && more_to_do {
+            End::OverBudget
+        } else {
+            End::Done
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Done,
+    Missed,
+    Slower,
+    OverBudget,
+    Interrupted,
+}
+
+/// One run.
+#[derive(Debug)]
+struct Run {
+    outcome: Outcome,
+    seconds: f64,
+    frames: u32,
+    end: End,
+}
+
 impl Bench {
     pub(crate) fn new(scene: &str, size: u32, solver: &str, limit: f64, frames: u32, on_gpu: bool) -> Self {
         Self {
@@ -56,6 +104,7 @@ impl Bench {
             limit,
             frames,
             on_gpu,
+            substeps: None,
             place: "cpu".to_owned(),
             seconds: Vec::new(),
             outcome: None,
@@ -69,9 +118,61 @@ impl Bench {
         format!("{} {} {} on {place}", self.scene, self.size, self.solver)
     }
 
+    /// The name of its solver.
+    pub(crate) fn solver(&self) -> &str {
+        &self.solver
+    }
+
     /// One more repetition.
     pub(crate) fn repeat(&mut self, place: &Place) -> Result<()> {
         self.repeat_within(place, f64::INFINITY, &AtomicBool::new(false))
+    }
+
+    /// One more repetition that ends after `budget` seconds, and is forgotten if the user interrupts it.
+    pub(crate) fn repeat_within(&mut self, place: &Place, budget: f64, interrupted: &AtomicBool) -> Result<()> {
+        let bounds = Bounds { budget, bytes: u64::MAX, hold: false, interrupted };
+        let run = self.simulate(place, self.on_gpu, &bounds)?;
+        match run.end {
+            End::Interrupted => return Ok(()),
+            End::OverBudget => {
+                // Times of different lengths do not mix.
+                self.seconds.clear();
+                (self.frames, self.over_budget) = (run.frames, true);
+            }
+            End::Done | End::Missed | End::Slower => {}
+        }
+        self.seconds.push(run.seconds);
+        self.outcome = Some(run.outcome);
+        Ok(())
+    }
+
+    /// Looks for the number of substeps with which the limit is held and the fewest bytes are moved, which is what the time
+    /// goes into, and unlike the time is the same in every search. Leaves the choice to the cloth if there is none.
+    ///
+    /// The clock alone ends no search: more substeps may need fewer sweeps in all.
+    pub(crate) fn search_substeps(&mut self, budget: f64, interrupted: &AtomicBool) -> Result<()> {
+        let nowhere = Place { gpu: None, label: String::new(), software: false };
+        let clock = Instant::now();
+        let (mut best, mut bytes) = (None, u64::MAX);
+        for substeps in [4, 8, 16, 32, 64, 128] {
+            if interrupted.load(Ordering::Relaxed) || clock.elapsed().as_secs_f64() > 2.0 * budget {
+                break;
+            }
+            self.substeps = Some(substeps);
+            let run = self.simulate(&nowhere, false, &Bounds { budget, bytes, hold: true, interrupted })?;
+            match (run.end, run.outcome.bytes) {
+                (End::Done, Some(moved)) => (best, bytes) = (Some(substeps), moved),
+                (End::Slower, _) => break,
+                _ => {}
+            }
+        }
+        self.substeps = best;
+        Ok(())
+    }
+
+    /// Substeps per frame, if they were searched for.
+    pub(crate) fn chosen_substeps(&self) -> Option<u32> {
+        self.substeps
     }
 
     /// Seconds of computing in all repetitions so far.
@@ -84,17 +185,18 @@ impl Bench {
         self.over_budget
     }
 
-    /// One more repetition that ends after `budget` seconds, and is forgotten if the user interrupts it.
-    pub(crate) fn repeat_within(&mut self, place: &Place, budget: f64, interrupted: &AtomicBool) -> Result<()> {
+    /// One run: a first frame apart, then all frames unless a bound ends it.
+    fn simulate(&mut self, place: &Place, on_gpu: bool, bounds: &Bounds<'_>) -> Result<Run> {
         let scene = Scene::named(&self.scene, self.size)?;
         let settings = Settings {
             strain_limit: self.limit as f32,
             method: Method::named(&self.solver).unwrap_or_default(),
+            substeps: self.substeps.map_or(scene.settings.substeps, Substeps::Fixed),
             ..scene.settings.clone()
         };
         let gravity = settings.gravity.map(f64::from);
         let clock = Instant::now();
-        let mut cloth = match (&place.gpu, self.on_gpu) {
+        let mut cloth = match (&place.gpu, on_gpu) {
             (Some(gpu), true) => {
                 self.place.clone_from(&place.label);
                 Cloth::on_gpu_blocking(gpu, scene, settings)?
@@ -108,21 +210,13 @@ impl Bench {
         cloth.step(&input)?;
         outcome.first_step = clock.elapsed().as_secs_f64();
         let start = energy(&cloth, gravity)?;
-        let mut bytes = 0;
-        let mut seconds = 0.0;
-        for frame in 0..self.frames {
-            if interrupted.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            if seconds > budget {
-                // Times of different lengths do not mix.
-                self.seconds.clear();
-                (self.frames, self.over_budget) = (frame, true);
-                break;
-            }
+        let (mut bytes, mut seconds, mut frames) = (0, 0.0, 0);
+        let mut end = End::Done;
+        while frames < self.frames {
             let clock = Instant::now();
             cloth.step(&input)?;
             seconds += clock.elapsed().as_secs_f64();
+            frames += 1;
             let report = cloth.snapshot()?.report;
             outcome.over += u32::from(report.converged != Some(true));
             if let Some(strain) = &report.strain {
@@ -135,12 +229,14 @@ impl Bench {
             outcome.elastic_iterations += u64::from(report.elastic_iterations);
             outcome.dispatches += report.dispatches;
             bytes += cloth.bytes_moved();
+            end = bounds.end(&outcome, bytes, seconds, frames < self.frames);
+            if end != End::Done {
+                break;
+            }
         }
-        outcome.bytes = (!self.on_gpu).then_some(bytes);
+        outcome.bytes = (!on_gpu).then_some(bytes);
         outcome.drift = Some((energy(&cloth, gravity)? - start) / scale(&cloth, gravity));
-        self.seconds.push(seconds);
-        self.outcome = Some(outcome);
-        Ok(())
+        Ok(Run { outcome, seconds, frames, end })
     }
 
     /// The row of a finished run; `None` if there was no repetition.

@@ -723,8 +723,16 @@ mod tests {
             ("/rows/0/frames_over", json!(1), "rows[0].held must be false where a strain was over the limit"),
             ("/rows/0/gpu_seconds/raw", json!([]), "rows[0].gpu_seconds.raw must be a list of at least one number"),
             ("/rows/0/gpu_seconds/median", json!(0.001), "rows[0].gpu_seconds.median must be that of the raw samples"),
-            ("/rows/0/detail/ending", json!("lost"), "rows[0].detail.ending must be held, missed, failed or over budget"),
-            ("/rows/0/detail/ending", json!("failed"), "rows[0].held must be true where the run ended so, and only there"),
+            (
+                "/rows/0/detail/ending",
+                json!("lost"),
+                "rows[0].detail.ending must be held, missed, failed or over budget",
+            ),
+            (
+                "/rows/0/detail/ending",
+                json!("failed"),
+                "rows[0].held must be true where the run ended so, and only there",
+            ),
             ("/paper/curves/0/y", json!([1.0]), "paper.curves[0].y must be as long as x"),
             ("/machine/features/1", json!(3), "machine.features[1] must be text"),
             (

@@ -105,7 +105,8 @@ pub(crate) fn plots(file: &ResultFile) -> Vec<(String, String)> {
     let mut plots = Vec::new();
     for (suite, number, scene) in [(CHAIN, 4, "Chain"), (CLOTH, 5, "Curtain")] {
         let of: Vec<Row> = file.rows.iter().filter(|row| row.suite == suite).cloned().collect();
-        let (Some(size), Some(limit)) = (most_common(&of, |row| row.size), most_common(&of, |row| row.strain_limit.to_bits()))
+        let (Some(size), Some(limit)) =
+            (most_common(&of, |row| row.size), most_common(&of, |row| row.strain_limit.to_bits()))
         else {
             continue;
         };
@@ -126,7 +127,8 @@ pub(crate) fn plots(file: &ResultFile) -> Vec<(String, String)> {
     for (figure, title, x) in [
         ("3a", "Residual of the motion in each frame", Scale::Linear),
         ("3b", "Order of the residuals", Scale::Log),
-        ("6", "Fast projection against ICD: distance and strain", Scale::Linear),
+        ("6a", "Fast projection against ICD: distance between the shapes", Scale::Linear),
+        ("6b", "Fast projection against ICD: strain", Scale::Linear),
     ] {
         let of: Vec<&Curve> = curves.iter().filter(|curve| curve.figure == figure).collect();
         if let Some(first) = of.first() {
