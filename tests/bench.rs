@@ -59,6 +59,59 @@ fn quick_suites_write_what_they_found() {
     }
 }
 
+/// The numbers that the figures of the paper come down to, at toy size.
+#[test]
+fn the_paper_is_reproduced_at_toy_size() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    let call = "bench paper --quick --adapter none --json r.json --csv r.csv --plot plots --markdown t.md";
+    let output = taut(path, call);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let file = json(&path.join("r.json"));
+    assert_eq!(file["complete"], true);
+    let rows = file["rows"].as_array().expect("rows");
+    // Three tasks of a chain with three methods and two of ours, three of a curtain with three methods and four of ours.
+    assert_eq!(rows.len(), 3 * 5 + 3 * 7);
+    for row in rows {
+        let number = |name: &str| row[name].as_f64().expect("a number");
+        assert!(row["held"] == true && row["detail"]["ending"] == "held", "{row}");
+        assert!(number("strain_max") <= number("strain_limit") && number("iterations") > 0.0, "{row}");
+        let springs = row["solver"].as_str().is_some_and(|solver| solver.contains("springs"));
+        assert_eq!(row["detail"]["stiffness"].is_number(), springs, "{row}");
+        // The stiffness was searched: the strain is used up.
+        assert!(!springs || number("strain_max") >= 0.8 * number("strain_limit"), "{row}");
+    }
+    let findings = file["paper"]["findings"].as_array().expect("findings");
+    let value = |name: &str| {
+        let named = |finding: &&Value| finding["name"].as_str().is_some_and(|found| found.contains(name));
+        findings.iter().find(named).and_then(|finding| finding["value"].as_f64()).expect(name)
+    };
+    // Figure 3: first order before, second order after the first and after the last iteration.
+    assert!((0.7..=1.3).contains(&value("order in h of C before")), "{findings:?}");
+    assert!((1.7..=2.3).contains(&value("order in h of F, first")), "{findings:?}");
+    assert!((1.7..=2.3).contains(&value("order in h of F, last iteration")), "{findings:?}");
+    assert!((0.8..=1.2).contains(&value("F after the last iteration over")), "{findings:?}");
+    // 2 · 8 · 7 edges without the seven between pins, and three coordinates of each of 56 vertices more.
+    assert_eq!((value("unknowns of fast projection"), value("unknowns of ICD")), (105.0, 273.0));
+    // Figure 6: 1.2 % and 0.65 % were measured at the longest step with which both methods pass; equal they are not.
+    let (largest, mean) = (value("largest distance"), value("root mean square distance"));
+    assert!(largest <= 0.03 && mean <= 0.02 && mean < largest && mean > 1e-4, "{largest} {mean}");
+
+    let same = taut(path, "compare r.json r.json");
+    assert_eq!(same.status.code(), Some(0), "the file is read back: {}", text(&same.stderr));
+    let mut plots: Vec<String> = std::fs::read_dir(path.join("plots"))
+        .expect("it was made")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    plots.sort();
+    let names = ["3a", "3b", "4a", "4b", "5a", "5b", "6-shapes", "6a", "6b"].map(|name| format!("paper-{name}.svg"));
+    assert_eq!(plots, names);
+    let tables = std::fs::read_to_string(path.join("t.md")).expect("it was written");
+    for words in ["## Figure 4", "## Figure 5", "## Numbers", "| f64 SHAKE |", "| f64 springs, one solve |"] {
+        assert!(tables.contains(words), "{words} is not in the tables");
+    }
+}
+
 #[test]
 fn comparisons_find_planted_changes() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -107,6 +160,7 @@ fn bad_calls_are_refused_in_one_sentence() {
         ("bench --quick --adapter none --baseline ../x", "a baseline's name"),
         ("bench --quick --adapter none --json no/such/file", "there is no directory no/such"),
         ("bench --strain 2", "strain limit"),
+        ("bench paper --budget 0", "above zero"),
     ] {
         let output = taut(path, arguments);
         let told = text(&output.stderr);
@@ -114,7 +168,7 @@ fn bad_calls_are_refused_in_one_sentence() {
         assert!(told.lines().count() == 1 && told.contains(expected), "{arguments}: {told}");
     }
     let listed = taut(path, "bench --list");
-    assert!(["solvers", "scaling", "adapters"].iter().all(|suite| text(&listed.stdout).contains(suite)));
+    assert!(["solvers", "scaling", "adapters", "paper"].iter().all(|suite| text(&listed.stdout).contains(suite)));
     let schema = taut(path, "bench --schema");
     let schema: Value = serde_json::from_slice(&schema.stdout).expect("the schema is JSON");
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");

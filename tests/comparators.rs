@@ -5,9 +5,11 @@
 #![cfg(feature = "reference")]
 
 use taut::reference::{
-    Failure, FastProjection, ImplicitDirection, ImplicitSprings, Linearized, Projector, RunReport, Shake, StepResidual,
-    System, energy, max_strain, project_velocities, rattle_step, residuals, run, run_with, search_stiffness, step,
+    Fabric, Failure, FastProjection, ImplicitDirection, ImplicitSprings, Linearized, Projector, Recorder, RunReport,
+    Shake, StepResidual, System, energy, icd_step, max_strain, project_velocities, rattle_step, residuals, run,
+    run_while, run_with, search_stiffness, step,
 };
+use taut::{Cloth, Elasticity, FrameInput, Settings, Substeps, scene};
 
 const G: f64 = 9.81;
 const DOWN: [f64; 3] = [0.0, -G, 0.0];
@@ -308,6 +310,89 @@ fn rattle_is_second_order() {
     assert!(end(50).1.abs() <= 0.02, "fast projection loses 3.20 J here, RATTLE {}", end(50).1);
 }
 
+// ---------------------------------------------------------------------------------------------------------- ICD
+
+/// Inside a wide limit ICD still does the one Newton step that the paper's method begins with, which is that of fast
+/// projection (G8). Without it the cloth falls freely until it leaves the limit, and bounces.
+#[test]
+fn implicit_direction_does_at_least_one_step() {
+    let (start, velocities) = moving_arc();
+    let wide = ImplicitDirection { limit: 0.5, force_limit: 1.0, ..Default::default() };
+    let h = 1.0 / 200.0;
+    let end = |projector: &mut dyn Projector| {
+        let (mut s, mut v) = (start.clone(), velocities.clone());
+        let report = step(&mut s, &mut v, DOWN, h, projector);
+        (s.positions, report.iterations, report.failure)
+    };
+    let (implicit, iterations, failure) = end(&mut wide.clone());
+    assert_eq!((iterations, failure), (1, None));
+    let (fast, ..) = end(&mut FastProjection { limit: 0.5, budget: 60, at_least: 1 });
+    assert!(farthest(&implicit, &fast) <= 1e-14, "{:e}", farthest(&implicit, &fast));
+    let (asleep, iterations, _) = end(&mut ImplicitDirection { at_least: 0, ..wide });
+    assert_eq!(iterations, 0);
+    assert!(farthest(&implicit, &asleep) > 1e-5, "{:e}", farthest(&implicit, &asleep));
+    let (_, iterations, _) = end(&mut ImplicitDirection { at_least: 3, ..wide });
+    assert_eq!(iterations, 3);
+
+    // The step by hand.
+    let mut s = start.clone();
+    for ((x, v), w) in s.positions.iter_mut().zip(&velocities).zip(&start.inverse_masses) {
+        (0..3).for_each(|k| x[k] += h * (v[k] + if *w > 0.0 { h * DOWN[k] } else { 0.0 }));
+    }
+    let predicted = s.positions.clone();
+    let mut multipliers = vec![0.0; s.edges.len()];
+    icd_step(&mut s, &predicted, &mut multipliers, h).unwrap();
+    assert_eq!(s.positions, implicit);
+
+    // A hanging chain stays where it is: the first step is the last change.
+    let mut s = chain(10, [0.0, -1.0, 0.0]);
+    let (mut v, rest) = (at_rest(&s), s.positions.clone());
+    assert_eq!(run(&mut s, &mut v, &mut wide.clone(), 1.0 / 60.0, 60, DOWN).failures, 0);
+    assert!(farthest(&s.positions, &rest) <= 0.01, "{:e}", farthest(&s.positions, &rest));
+    // Everything pinned, or no edge at all, is no work.
+    let mut pinned = row(vec![[0.0; 3], [1.0, 0.0, 0.0]], 1.0, &[0, 1], 1.0);
+    assert_eq!(wide.clone().project(&mut pinned, &[[0.0; 3]; 2], h).iterations, 0);
+}
+
+// ------------------------------------------------------------------------------------------------------- scenes
+
+/// A scene in f64 falls as it must, keeps its momentum, and moves as the kernels' cloth does with the same steps.
+#[test]
+fn a_fabric_moves_as_the_cloth_does() {
+    let mut sheet = Fabric::new(&scene::sheet(5).unwrap()).unwrap();
+    let mut fast = FastProjection { limit: 1e-6, budget: 60, at_least: 1 };
+    for _ in 0..64 {
+        assert_eq!(sheet.step(1.0 / 64.0, &mut fast).unwrap().failure, None);
+    }
+    let fallen = f64::from(9.81f32) / 64.0 / 64.0 * 64.0 * 65.0 / 2.0;
+    sheet.system.positions.iter().for_each(|x| near(x[1], -fallen, 1e-5));
+
+    for name in ["hang", "curtain", "chain"] {
+        let scene = taut::Scene::named(name, 9).unwrap();
+        let mut fabric = Fabric::new(&scene).unwrap();
+        let start = fabric.system.positions.clone();
+        let mut projector = FastProjection { limit: 1e-4, budget: 60, at_least: 1 };
+        let settings = Settings {
+            strain_limit: 1e-4,
+            substeps: Substeps::Fixed(16),
+            elasticity: Elasticity::Implicit,
+            ..Settings::default()
+        };
+        let mut cloth = Cloth::on_cpu(scene, settings).unwrap();
+        for _ in 0..24 {
+            cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() }).unwrap();
+            for _ in 0..16 {
+                assert_eq!(fabric.step(1.0 / 960.0, &mut projector).unwrap().failure, None);
+            }
+        }
+        let snapshot = cloth.snapshot().unwrap();
+        let found: Vec<[f64; 3]> = snapshot.positions.iter().map(|x| x.map(f64::from)).collect();
+        let apart = farthest(&found, &fabric.system.positions);
+        assert!(apart <= 2e-3, "{name}: {apart:e}");
+        assert!(farthest(&found, &start) > 0.3, "{name} moved");
+    }
+}
+
 // -------------------------------------------------------------------------------------------- residuals, figure 3
 
 /// G9: C(x_0) is second order in h, F fourth order for velocities that do not stretch (second is what the paper asks
@@ -334,6 +419,29 @@ fn residuals_of_one_step_have_their_order() {
     for r in &found[1..] {
         assert!((0.99..=1.02).contains(&(r.last.force / r.first.force)) && r.iterations >= 2 && r.failure.is_none());
     }
+}
+
+/// Figure 3 of the paper: a velocity that stretches to first order leaves C(x_0) ∈ O(h), and one iteration takes F to
+/// O(h²), where the others leave it.
+#[test]
+fn residuals_of_stretching_velocities_are_second_order() {
+    let found: Vec<StepResidual> = [240, 480, 960, 1920]
+        .iter()
+        .map(|&rate| {
+            let (mut s, mut v) = moving_arc();
+            v.iter_mut().skip(1).step_by(2).for_each(|v| v[0] += 1.0);
+            let mut recorder = Recorder::new(FastProjection { limit: 1e-12, budget: 60, at_least: 1 });
+            step(&mut s, &mut v, DOWN, 1.0 / f64::from(rate), &mut recorder);
+            recorder.found[0]
+        })
+        .collect();
+    for pair in found.windows(2) {
+        let slope = |f: fn(&StepResidual) -> f64| (f(&pair[0]) / f(&pair[1])).log2();
+        near(slope(|r| r.predicted), 1.0, 0.1);
+        near(slope(|r| r.first.force), 2.0, 0.1);
+        near(slope(|r| r.last.force), 2.0, 0.1);
+    }
+    assert!(found.iter().all(|r| (0.9..=1.1).contains(&(r.last.force / r.first.force)) && r.iterations >= 2));
 }
 
 /// X2: along a swing of one second the last iteration leaves F where the first put it, at every step size, and F falls
@@ -516,6 +624,28 @@ fn a_search_returns_a_stiffness_that_held() {
     }
     assert_eq!(search(0.001, [1.0, 49_000.0]), None);
     assert_eq!(search(0.001, [60_000.0, 1e9]).map(|found| (found.stiffness, found.runs)), Some((60_000.0, 1)));
+}
+
+/// G15 in motion: the stiffness that is found for a swinging chain holds the limit in every step and uses it up; one
+/// percent less does not hold it. Ten times less strain needs about ten times the stiffness.
+#[test]
+fn a_search_uses_up_the_limit_of_a_swinging_chain() {
+    let swing = |stiffness: f64, limit: f64| {
+        let mut s = chain(12, [1.0, 0.0, 0.0]);
+        let (mut v, h) = (at_rest(&s), 1.0 / 480.0);
+        let mut springs = ImplicitSprings { stiffness, budget: 60, tolerance: 1e-10 };
+        let advance = |s: &mut System, v: &mut [[f64; 3]]| step(s, v, DOWN, h, &mut springs);
+        run_while(&mut s, &mut v, 480, DOWN, advance, |report| report.strain_max <= limit)
+    };
+    let found = [1e-2, 1e-3].map(|limit| {
+        let found = search_stiffness(limit, [100.0, 1e8], |k| swing(k, limit)).unwrap();
+        assert_eq!((found.report.steps, found.report.failures), (480, 0));
+        assert!((0.99 * limit..=limit).contains(&found.report.strain_max), "{}", found.report.strain_max);
+        let softer = swing(0.99 * found.stiffness, limit);
+        assert!(softer.strain_max > limit && softer.steps < 480, "a run that misses ends at once: {}", softer.steps);
+        found.stiffness
+    });
+    assert!((8.0..13.0).contains(&(found[1] / found[0])), "{found:?}");
 }
 
 /// A single linear solve lengthens what turns, so at a coarse step no stiffness holds 1 % on a swinging chain; Newton

@@ -7,7 +7,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 use taut::io::checksum::Checksum;
 use taut::wgpu;
-use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings};
+use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings, Substeps};
 
 use super::results::{ResultFile, Row};
 use super::samples;
@@ -25,6 +25,8 @@ pub(crate) struct Bench {
     frames: u32,
     /// Number of its place.
     place: usize,
+    /// Substeps per frame; `None` leaves them to the cloth.
+    substeps: Option<u32>,
     seconds: Vec<f64>,
     /// By the adapter's clock; as many as `seconds`, or none.
     gpu_seconds: Vec<f64>,
@@ -52,6 +54,54 @@ struct Outcome {
     settings: String,
 }
 
+/// What ends a run early.
+struct Bounds<'a> {
+    /// Seconds of computing.
+    budget: f64,
+    /// Bytes moved.
+    bytes: u64,
+    /// Whether a frame over the limit does.
+    hold: bool,
+    interrupted: &'a AtomicBool,
+}
+
+impl Bounds<'_> {
+    fn end(&self, outcome: &Outcome, bytes: u64, seconds: f64, more_to_do: bool) -> End {
+        if self.interrupted.load(Ordering::Relaxed) {
+            End::Interrupted
+        } else if self.hold && outcome.over > 0 {
+            End::Missed
+        } else if bytes >= self.bytes {
+            End::Slower
+        } else if seconds > self.budget && more_to_do {
+            End::OverBudget
+        } else {
+            End::Done
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Done,
+    Missed,
+    Slower,
+    OverBudget,
+    Interrupted,
+}
+
+/// One run.
+#[derive(Debug)]
+struct Run {
+    outcome: Outcome,
+    seconds: f64,
+    /// By the adapter's clock.
+    gpu_seconds: Option<f64>,
+    frames: u32,
+    end: End,
+}
+
 impl Bench {
     pub(crate) fn new(scene: &str, size: u32, solver: &str, limit: f64, frames: u32, place: usize) -> Self {
         Self {
@@ -61,6 +111,7 @@ impl Bench {
             limit,
             frames,
             place,
+            substeps: None,
             seconds: Vec::new(),
             gpu_seconds: Vec::new(),
             outcome: None,
@@ -87,9 +138,63 @@ impl Bench {
         Some((self.scene.clone(), self.size, self.solver.clone(), self.outcome.as_ref()?.bytes?))
     }
 
+    /// The name of its solver.
+    pub(crate) fn solver(&self) -> &str {
+        &self.solver
+    }
+
     /// One more repetition.
     pub(crate) fn repeat(&mut self, places: &[Place]) -> Result<()> {
         self.repeat_within(places, f64::INFINITY, &AtomicBool::new(false))
+    }
+
+    /// One more repetition that ends after `budget` seconds, and is forgotten if the user interrupts it.
+    pub(crate) fn repeat_within(&mut self, places: &[Place], budget: f64, interrupted: &AtomicBool) -> Result<()> {
+        let bounds = Bounds { budget, bytes: u64::MAX, hold: false, interrupted };
+        let run = self.simulate(&places[self.place], &bounds)?;
+        match run.end {
+            End::Interrupted => return Ok(()),
+            End::OverBudget => {
+                // Times of different lengths do not mix.
+                self.seconds.clear();
+                self.gpu_seconds.clear();
+                (self.frames, self.over_budget) = (run.frames, true);
+            }
+            End::Done | End::Missed | End::Slower => {}
+        }
+        self.seconds.push(run.seconds);
+        self.gpu_seconds.extend(run.gpu_seconds);
+        self.outcome = Some(run.outcome);
+        Ok(())
+    }
+
+    /// Looks for the number of substeps with which the limit is held and the fewest bytes are moved, which is what the time
+    /// goes into, and unlike the time is the same in every search. Leaves the choice to the cloth if there is none.
+    ///
+    /// The clock alone ends no search: more substeps may need fewer sweeps in all.
+    pub(crate) fn search_substeps(&mut self, budget: f64, interrupted: &AtomicBool) -> Result<()> {
+        let nowhere = Place { gpu: None, label: String::new(), software: false };
+        let clock = Instant::now();
+        let (mut best, mut bytes) = (None, u64::MAX);
+        for substeps in [4, 8, 16, 32, 64, 128] {
+            if interrupted.load(Ordering::Relaxed) || clock.elapsed().as_secs_f64() > 2.0 * budget {
+                break;
+            }
+            self.substeps = Some(substeps);
+            let run = self.simulate(&nowhere, &Bounds { budget, bytes, hold: true, interrupted })?;
+            match (run.end, run.outcome.bytes) {
+                (End::Done, Some(moved)) => (best, bytes) = (Some(substeps), moved),
+                (End::Slower, _) => break,
+                _ => {}
+            }
+        }
+        self.substeps = best;
+        Ok(())
+    }
+
+    /// Substeps per frame, if they were searched for.
+    pub(crate) fn chosen_substeps(&self) -> Option<u32> {
+        self.substeps
     }
 
     /// Seconds of computing in all repetitions so far.
@@ -102,13 +207,13 @@ impl Bench {
         self.over_budget
     }
 
-    /// One more repetition that ends after `budget` seconds, and is forgotten if the user interrupts it.
-    pub(crate) fn repeat_within(&mut self, places: &[Place], budget: f64, interrupted: &AtomicBool) -> Result<()> {
-        let place = &places[self.place];
+    /// One run: a first frame apart, then all frames unless a bound ends it.
+    fn simulate(&mut self, place: &Place, bounds: &Bounds<'_>) -> Result<Run> {
         let scene = Scene::named(&self.scene, self.size)?;
         let settings = Settings {
             strain_limit: self.limit as f32,
             method: Method::named(&self.solver).unwrap_or_default(),
+            substeps: self.substeps.map_or(scene.settings.substeps, Substeps::Fixed),
             ..scene.settings.clone()
         };
         let gravity = settings.gravity.map(f64::from);
@@ -126,24 +231,15 @@ impl Bench {
         cloth.step(&input)?;
         outcome.first_step = clock.elapsed().as_secs_f64();
         let start = energy(&cloth, gravity)?;
-        let mut bytes = 0;
-        let mut seconds = 0.0;
+        let (mut bytes, mut seconds, mut frames) = (0, 0.0, 0);
+        let mut end = End::Done;
         let mut gpu_seconds = Some(0.0);
-        for frame in 0..self.frames {
-            if interrupted.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            if seconds > budget {
-                // Times of different lengths do not mix.
-                self.seconds.clear();
-                self.gpu_seconds.clear();
-                (self.frames, self.over_budget) = (frame, true);
-                break;
-            }
+        while frames < self.frames {
             let clock = Instant::now();
             cloth.step(&input)?;
             seconds += clock.elapsed().as_secs_f64();
             gpu_seconds = gpu_seconds.zip(cloth.gpu_seconds()).map(|(sum, one)| sum + one);
+            frames += 1;
             let report = cloth.snapshot()?.report;
             outcome.over += u32::from(report.converged != Some(true));
             if let Some(strain) = &report.strain {
@@ -156,13 +252,14 @@ impl Bench {
             outcome.elastic_iterations += u64::from(report.elastic_iterations);
             outcome.dispatches += report.dispatches;
             bytes += cloth.bytes_moved();
+            end = bounds.end(&outcome, bytes, seconds, frames < self.frames);
+            if end != End::Done {
+                break;
+            }
         }
         outcome.bytes = place.gpu.is_none().then_some(bytes);
         outcome.drift = Some((energy(&cloth, gravity)? - start) / scale(&cloth, gravity));
-        self.seconds.push(seconds);
-        self.gpu_seconds.extend(gpu_seconds);
-        self.outcome = Some(outcome);
-        Ok(())
+        Ok(Run { outcome, seconds, gpu_seconds, frames, end })
     }
 
     /// The row of a finished run; `None` if there was no repetition.

@@ -23,6 +23,9 @@ const RIGHT: f64 = 590.0;
 const BOTTOM: f64 = 396.0;
 /// Half the size of a marker.
 const RADIUS: f64 = 4.5;
+/// Width and height of a word beside a point.
+const WORD: f64 = 60.0;
+const LINE: f64 = 10.0;
 /// Distance of the lines of the legend.
 const LEGEND_STEP: f64 = 20.0;
 /// Letters that fit beside the markers of the legend.
@@ -142,13 +145,16 @@ impl Plot {
             }
             svg += &frame.bars(points, color(index));
         }
+        let mut words: Vec<[f64; 2]> = Vec::new();
         for (index, points) in shown.iter().enumerate() {
             for point in points {
                 let (x, y) = frame.place(point.x, point.y);
                 svg += &marker(index, x, y, point.held);
                 if !point.word.is_empty() {
                     // Beside the marker, on the side where there is room.
-                    let (anchor, x) = if x > RIGHT - 60.0 { ("end", x - 8.0) } else { ("start", x + 8.0) };
+                    let (anchor, x) = if x > RIGHT - WORD { ("end", x - 8.0) } else { ("start", x + 8.0) };
+                    let y = free(&words, [x, y]);
+                    words.push([x, y]);
                     svg += &Text { size: 10.0, anchor, color: color(index), ..Text::at(x, y + 3.5) }.write(point.word);
                 }
             }
@@ -231,6 +237,13 @@ impl Plot {
         }
         text
     }
+}
+
+/// The height nearest to a place's own where a word does not cover others.
+fn free(words: &[[f64; 2]], [x, y]: [f64; 2]) -> f64 {
+    let covers = |height: f64| words.iter().any(|word| (word[0] - x).abs() < WORD && (word[1] - height).abs() < LINE);
+    let shifts = (0..20).flat_map(|lines| [f64::from(lines) * LINE, -f64::from(lines) * LINE]);
+    shifts.map(|shift| (y + shift).clamp(TOP, BOTTOM)).find(|height| !covers(*height)).unwrap_or(y)
 }
 
 /// The rectangle of the data.
@@ -619,6 +632,14 @@ mod tests {
         // The one at the right end stands on the left; and words need no explanation.
         assert_eq!(svg.matches("text-anchor=\"end\" fill=\"#0072b2\">over budget").count(), 1);
         assert!(!svg.contains("hollow"));
+        // Five words at one place stand below and above each other.
+        let mut words: Vec<[f64; 2]> = Vec::new();
+        for _ in 0..5 {
+            let y = free(&words, [300.0, 200.0]);
+            assert!(words.iter().all(|word| (word[1] - y).abs() >= LINE), "{words:?} {y}");
+            words.push([300.0, y]);
+        }
+        assert_eq!(free(&words, [400.0, 200.0]), 200.0, "far enough to the right");
     }
 
     #[test]

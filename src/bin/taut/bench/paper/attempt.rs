@@ -146,7 +146,7 @@ impl Contest {
         let mut substeps = 1;
         let clock = Instant::now();
         let in_time = || clock.elapsed().as_secs_f64() < SEARCH * self.budget && !interrupted.load(Ordering::Relaxed);
-        while substeps <= FINEST && in_time() {
+        while substeps <= FINEST && (substeps == 1 || in_time()) {
             let stiffness = match self.reference {
                 Reference::Springs { .. } => match self.stiffness(substeps, interrupted)? {
                     Some(stiffness) => Some(stiffness),
@@ -180,9 +180,12 @@ impl Contest {
             substeps *= 2;
         }
         if best.is_none() && last.is_none() {
-            // Only springs of which no stiffness holds the limit come here.
+            // Only springs of which no stiffness holds the limit come here, or none was found in time.
             let mut attempt = self.attempt(1, Some(STIFFEST), self.budget, u64::MAX, interrupted)?;
-            attempt.end = End::Failed(format!("no stiffness up to {STIFFEST:e} N/m holds the limit"));
+            attempt.end = match in_time() {
+                true => End::Failed(format!("no stiffness up to {STIFFEST:e} N/m holds the limit")),
+                false => End::OverBudget,
+            };
             last = Some(Choice { substeps: 1, stiffness: None, attempt });
         }
         if !interrupted.load(Ordering::Relaxed) {
@@ -381,4 +384,84 @@ fn measure(found: &mut Attempt, system: &System, active: &[usize], limit: f64) {
     found.strain_p99 = found.strain_p99.max(strains[rank.max(1) - 1]);
     found.over += u32::from(most > limit);
     found.frames += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use taut::scene;
+
+    use super::*;
+
+    fn run(mut contest: Contest) -> Row {
+        let never = AtomicBool::new(false);
+        contest.prepare(&never).expect("a step");
+        if !contest.is_settled() {
+            contest.repeat(&never).expect("a run");
+        }
+        contest.row("paper-5").expect("a row")
+    }
+
+    fn ending(row: &Row) -> Ending {
+        row.detail.as_ref().expect("a detail").ending
+    }
+
+    /// A straight row between two pins is singular at the start of every step (Q4 of the paper), however short.
+    #[test]
+    fn shake_fails_with_its_reason_where_its_direction_is_singular() {
+        let row = run(Contest::new(Reference::Shake, scene::patch(4).expect("a scene"), 4, 0.01, 2, 60.0));
+        assert_eq!((ending(&row), row.held), (Ending::Failed, false));
+        let detail = row.detail.expect("a detail");
+        assert!(detail.reason.as_deref().is_some_and(|reason| reason.contains("singular")), "{detail:?}");
+        let finest = 1.0 / (FPS * f64::from(FINEST));
+        assert_eq!(detail.step_seconds, Some(finest), "every step was tried");
+        let fast = run(Contest::new(Reference::FastProjection, scene::patch(4).expect("a scene"), 4, 0.01, 2, 60.0));
+        assert_eq!(ending(&fast), Ending::Held);
+    }
+
+    #[test]
+    fn a_run_without_time_is_over_budget_and_keeps_what_it_did() {
+        let contest = Contest::new(Reference::FastProjection, scene::curtain(6).expect("a scene"), 6, 0.01, 30, 1e-9);
+        let row = run(contest);
+        assert_eq!((ending(&row), row.held, row.substeps, row.frames), (Ending::OverBudget, false, 1, 1));
+        assert!(row.seconds_per_second.median > 0.0);
+    }
+
+    #[test]
+    fn an_interrupted_run_has_no_row() {
+        let mut contest =
+            Contest::new(Reference::FastProjection, scene::curtain(6).expect("a scene"), 6, 0.01, 3, 60.0);
+        contest.prepare(&AtomicBool::new(true)).expect("nothing was done");
+        assert_eq!(contest.row("paper-5"), None);
+    }
+
+    #[test]
+    fn springs_hold_the_limit_with_little_to_spare() {
+        for newton in [false, true] {
+            let reference = Reference::Springs { newton };
+            let row = run(Contest::new(reference, scene::chain(8).expect("a scene"), 8, 0.01, 20, 60.0));
+            assert_eq!(ending(&row), Ending::Held, "{row:?}");
+            // Of frame ends; the search looks at every step.
+            assert!((0.009..=0.01).contains(&row.strain_max), "{row:?}");
+            assert!(row.detail.is_some_and(|detail| detail.stiffness.is_some_and(|stiffness| stiffness > 500.0)));
+        }
+    }
+
+    /// Steps of 1/60 s need many iterations in a chain of 80, steps of 1/480 s one each, and between them is the least.
+    #[test]
+    fn the_chosen_step_needs_the_fewest_solves() {
+        let contest =
+            || Contest::new(Reference::FastProjection, scene::chain(80).expect("a chain"), 80, 0.01, 60, 600.0);
+        let never = AtomicBool::new(false);
+        let mut chosen = contest();
+        chosen.prepare(&never).expect("a step");
+        let choice = chosen.chosen.expect("a step");
+        let solves = |substeps| {
+            let attempt = contest().attempt(substeps, None, 600.0, u64::MAX, &never).expect("a run");
+            (attempt.end == End::Done).then_some(attempt.iterations)
+        };
+        for substeps in [1, 2, 4, 8, 16] {
+            assert!(solves(substeps).is_none_or(|solves| solves >= choice.attempt.iterations), "{substeps}");
+        }
+        assert!((2..=8).contains(&choice.substeps), "{}", choice.substeps);
+    }
 }

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use taut::reference::{System, unknown_count};
-use taut::{Method, Scene, scene};
+use taut::{Scene, scene};
 
 use super::measure::Bench;
 use super::results::{CPU, ResultFile, Row};
@@ -37,6 +37,12 @@ use record::{Detail, Ending, Finding};
 /// Suites of the rows.
 pub(crate) const CHAIN: &str = "paper-4";
 pub(crate) const CLOTH: &str = "paper-5";
+
+/// Solvers that are the strain limiting of the paper.
+const POINTWISE: [&str; 2] = ["gauss-seidel", "jacobi"];
+
+/// Our solvers unless others are asked for; `auto` chooses `yarn-sweep` here.
+const SOLVERS: [&str; 4] = ["auto", "fast-projection", "gauss-seidel", "jacobi"];
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -95,7 +101,7 @@ impl Plan {
             shape_size: 24,
             shape_frames: 60,
             limit: 0.01,
-            solvers: Method::NAMES.map(str::to_owned).to_vec(),
+            solvers: SOLVERS.map(str::to_owned).to_vec(),
             repetitions: 1,
             budget: 5.0,
         }
@@ -104,12 +110,12 @@ impl Plan {
     fn quick() -> Self {
         Self {
             residual_size: 8,
-            residual_frames: 20,
+            residual_frames: 12,
             residual_substeps: vec![4, 8, 16],
-            chain_size: 12,
-            chain_sizes: vec![8, 12],
+            chain_size: 10,
+            chain_sizes: vec![6, 10],
             chain_limits: vec![0.1, 0.01],
-            chain_frames: 20,
+            chain_frames: 12,
             cloth_size: 8,
             cloth_sizes: vec![6, 8],
             cloth_limits: vec![0.1, 0.01],
@@ -124,8 +130,8 @@ impl Plan {
 /// A run of either kind.
 #[derive(Debug)]
 enum Run {
-    Ours(Bench),
-    Theirs(Contest),
+    Ours(Box<Bench>),
+    Theirs(Box<Contest>),
 }
 
 impl Run {
@@ -136,9 +142,10 @@ impl Run {
         }
     }
 
-    fn prepare(&mut self, interrupted: &AtomicBool) -> Result<()> {
+    fn prepare(&mut self, budget: f64, interrupted: &AtomicBool) -> Result<()> {
         match self {
-            // Chooses its steps itself; its first frame is kept apart.
+            // The strain limiting of the paper: as its other methods, at the step that suits it. Ours choose themselves.
+            Self::Ours(bench) if POINTWISE.contains(&bench.solver()) => bench.search_substeps(budget, interrupted),
             Self::Ours(_) => Ok(()),
             Self::Theirs(contest) => contest.prepare(interrupted),
         }
@@ -167,13 +174,14 @@ impl Run {
         match self {
             Self::Ours(bench) => {
                 let over_budget = bench.is_over_budget();
+                let step_seconds = bench.chosen_substeps().map(|substeps| 1.0 / (FPS * f64::from(substeps)));
                 let row = bench.row(suite, places, file)?;
                 let ending = match (over_budget, row.held) {
                     (true, _) => Ending::OverBudget,
                     (false, true) => Ending::Held,
                     (false, false) => Ending::Missed,
                 };
-                let detail = Detail { ending, reason: None, step_seconds: None, stiffness: None };
+                let detail = Detail { ending, reason: None, step_seconds, stiffness: None };
                 Some(Row { held: ending == Ending::Held, detail: Some(detail), ..row })
             }
             Self::Theirs(contest) => contest.row(suite),
@@ -223,8 +231,9 @@ pub(crate) fn run(
 fn chain_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Run>> {
     let references =
         [Reference::FastProjection, Reference::Springs { newton: false }, Reference::Springs { newton: true }];
-    let solvers =
-        if plan.solvers.len() == Method::NAMES.len() { vec!["auto".to_owned()] } else { plan.solvers.clone() };
+    // The paper has no strain limiting here.
+    let solvers: Vec<String> =
+        plan.solvers.iter().filter(|solver| !POINTWISE.contains(&solver.as_str())).cloned().collect();
     let tasks = tasks(plan.chain_size, &plan.chain_limits, &plan.chain_sizes, plan.limit);
     let mut runs = Vec::new();
     for (size, limit) in tasks {
@@ -265,9 +274,9 @@ fn theirs(
     frames: u32,
     budget: f64,
 ) -> impl Iterator<Item = Run> {
-    references
-        .iter()
-        .map(move |&reference| Run::Theirs(Contest::new(reference, scene.clone(), size, limit, frames, budget)))
+    references.iter().map(move |&reference| {
+        Run::Theirs(Box::new(Contest::new(reference, scene.clone(), size, limit, frames, budget)))
+    })
 }
 
 fn ours<'a>(
@@ -280,7 +289,7 @@ fn ours<'a>(
 ) -> impl Iterator<Item = Run> {
     let count = places.len();
     solvers.iter().flat_map(move |solver| {
-        (0..count).map(move |place| Run::Ours(Bench::new(scene, size, solver, limit, frames, place)))
+        (0..count).map(move |place| Run::Ours(Box::new(Bench::new(scene, size, solver, limit, frames, place))))
     })
 }
 
@@ -298,7 +307,7 @@ fn measure(
     for run in &mut runs {
         bar.set_message(format!("{}: looking for its step", run.label(places)));
         if !stopped() {
-            run.prepare(interrupted)?;
+            run.prepare(plan.budget, interrupted)?;
         }
         bar.inc(1);
     }

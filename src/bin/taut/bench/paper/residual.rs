@@ -33,6 +33,9 @@ struct Frame {
     last: f64,
 }
 
+/// One of them.
+type Part = fn(&Frame) -> f64;
+
 /// Runs the sequence with each number of steps per frame. `tick` is told about every one.
 pub(super) fn figure(
     size: u32,
@@ -55,9 +58,10 @@ pub(super) fn figure(
     if let Some((h, hit, _)) = found.get(found.len() / 2) {
         let x: Vec<f64> = (1..=hit.len()).map(|frame| frame as f64 / FPS).collect();
         let at = format!("h = 1/{:.0} s", h.recip());
-        for (name, of) in [("first", first as fn(&Frame) -> f64), ("last", last)] {
+        let x_title = format!("time [s], steps of 1/{:.0} s", h.recip());
+        for (name, of) in [("first", first as Part), ("last", last)] {
             let y = hit.iter().map(of).collect();
-            paper.curves.push(curve("3a", format!("{name} iteration, {at}"), "time [s]", x.clone(), y));
+            paper.curves.push(curve("3a", format!("{name} iteration"), &x_title, x.clone(), y));
         }
         let ratios: Vec<f64> = hit.iter().map(|frame| frame.last / frame.first).collect();
         paper.findings.extend(median(&ratios).map(|ratio| {
@@ -65,7 +69,7 @@ pub(super) fn figure(
             finding("3", name, ratio, None)
         }));
     }
-    let series: [(&str, fn(&Frame) -> f64, bool, Option<f64>); 4] = [
+    let series: [(&str, Part, bool, Option<f64>); 4] = [
         ("C before projection", predicted, true, Some(1.0)),
         ("F, first iteration", first, true, Some(2.0)),
         ("F, last iteration", last, true, Some(2.0)),
@@ -79,7 +83,9 @@ pub(super) fn figure(
             let name = format!("order in h of {name}");
             paper.findings.push(finding("3", name, growth.exponent, expected));
         }
-        paper.curves.push(curve("3b", name.to_owned(), "step h [s]", x, y));
+        if !x.is_empty() {
+            paper.curves.push(curve("3b", name.to_owned(), "step h [s]", x, y));
+        }
     }
     Ok(paper)
 }

@@ -73,19 +73,19 @@ fn describe(motion: Motion, substeps: u32) -> Paper {
         }
     }
     let Motion { time, largest, mean_square, strains: [fast, implicit], .. } = motion;
-    let curve = |name: &str, y: Vec<f64>| Curve {
-        figure: "6".to_owned(),
+    let curve = |figure: &str, name: &str, y: Vec<f64>| Curve {
+        figure: figure.to_owned(),
         name: name.to_owned(),
-        x_title: "time [s]".to_owned(),
-        y_title: "part of the side, or strain".to_owned(),
+        x_title: format!("time [s], steps of 1/{} s", 60 * substeps),
+        y_title: if figure == "6a" { "part of the cloth's side" } else { "largest strain" }.to_owned(),
         x: time.clone(),
         y,
     };
     let curves = vec![
-        curve("largest distance", largest),
-        curve("RMS distance", mean_square),
-        curve("strain, fast projection", fast),
-        curve("strain, ICD", implicit),
+        curve("6a", "largest distance", largest),
+        curve("6a", "root mean square", mean_square),
+        curve("6b", "fast projection", fast),
+        curve("6b", "ICD", implicit),
     ];
     Paper { curves, findings }
 }

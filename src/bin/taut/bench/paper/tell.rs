@@ -127,7 +127,8 @@ pub(crate) fn plots(file: &ResultFile) -> Vec<(String, String)> {
     for (figure, title, x) in [
         ("3a", "Residual of the motion in each frame", Scale::Linear),
         ("3b", "Order of the residuals", Scale::Log),
-        ("6", "Fast projection against ICD: distance and strain", Scale::Linear),
+        ("6a", "Fast projection against ICD: distance between the shapes", Scale::Linear),
+        ("6b", "Fast projection against ICD: strain", Scale::Linear),
     ] {
         let of: Vec<&Curve> = curves.iter().filter(|curve| curve.figure == figure).collect();
         if let Some(first) = of.first() {
