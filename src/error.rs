@@ -333,6 +333,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+
+    /// A picture cannot be written under this name.
+    #[error("{} cannot hold a picture: its name must end in .png or .gif", path.display())]
+    PictureFormat {
+        /// The file as the caller named it.
+        path: PathBuf,
+    },
 }
 
 fn subscript(index: Option<usize>) -> String {

@@ -5,6 +5,7 @@ mod adapters;
 mod bench;
 mod options;
 mod output;
+mod render;
 mod run;
 mod summary;
 
@@ -26,6 +27,8 @@ enum Command {
     /// Simulate a scene, say how well the strain limit was held, and write files if asked to
     #[command(after_help = EXIT_CODES)]
     Run(options::Options),
+    /// Draw a picture or an animation of a finished run
+    Render(render::Options),
     /// List the graphics adapters and what matters about them here
     Adapters(adapters::Options),
     /// Measure the time to a strain that is really held, here and on an adapter
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Run(options) => run::run(&options),
+        Command::Render(options) => render::render(&options),
         Command::Adapters(options) => adapters::list(&options),
         Command::Bench(options) => bench::bench(&options),
         Command::Compare(options) => bench::compare_files(&options),

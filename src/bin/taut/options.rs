@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use crate::render::PictureOptions;
 use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 /// Options of `taut run`.
@@ -64,6 +65,9 @@ pub(crate) struct Options {
     /// Write the report as JSON to this file, or to standard output for -
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) picture: PictureOptions,
 
     /// No table and no progress bar; errors and missed limits are still said
     #[arg(long)]

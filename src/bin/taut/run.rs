@@ -13,6 +13,7 @@ use taut::{Backend, Cloth, FrameInput, Gpu, Scene, Settings};
 use crate::Outcome;
 use crate::options::{BackendName, Options};
 use crate::output::{self, Files};
+use crate::render::Pictures;
 use crate::summary::{Subject, Summary, Tally};
 
 /// Runs a scene from start to end.
@@ -27,6 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), options.dt())?;
     Files::check(options)?;
+    let stage = options.picture.stage(&scene, frames)?;
     let (name, solver) = (scene.name, settings.method.solver().name());
     let (mut cloth, place) = build(options, scene, settings)?;
 
@@ -34,9 +36,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
     let mut files = Files::create(options, cloth.mesh(), frames)?;
-    let Some(tally) = simulate(options, frames, &mut cloth, &mut files, &interrupted)? else {
+    let mut pictures = stage.map(|stage| Pictures::of_cloth(options, stage, &cloth, frames)).transpose()?;
+    let Some(tally) = simulate(options, frames, &mut cloth, &mut files, &mut pictures, &interrupted)? else {
         // What was written so far goes with `files`.
-        let kept = if options.out.is_some() || options.json.is_some() { "; nothing was written" } else { "" };
+        let kept = if options.out.is_some() || options.json.is_some() || pictures.is_some() { "; nothing was written" } else { "" };
         output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame()));
         return Ok(Outcome::Interrupted);
     };
@@ -54,10 +57,14 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         fps: options.fps,
         implicit: plan.implicit,
         substeps_asked: options.substeps,
+        picture: pictures.as_ref().map(Pictures::told),
     };
     let summary = Summary { subject, tally };
     let json = summary.json();
-    let written = files.finish(&json)?;
+    let mut written = files.finish(&json)?;
+    if let Some(pictures) = pictures {
+        written.push(pictures.finish()?);
+    }
     tell(options, &summary, &json, &written.iter().map(AsRef::as_ref).collect::<Vec<_>>())
 }
 
@@ -83,11 +90,16 @@ fn simulate(
     frames: u32,
     cloth: &mut Cloth,
     files: &mut Files,
+    pictures: &mut Option<Pictures>,
     interrupted: &AtomicBool,
 ) -> Result<Option<Tally>> {
     let bar = progress_bar(options, frames);
     let mut tally = Tally::default();
-    files.write_sample(&cloth.snapshot()?.positions)?;
+    let start = cloth.snapshot()?;
+    files.write_sample(&start.positions)?;
+    if let Some(pictures) = pictures {
+        pictures.add(0, &start.positions, cloth.solids())?;
+    }
     while tally.frames() < frames {
         let clock = Instant::now();
         cloth.step(&FrameInput { dt: options.dt(), ..Default::default() })?;
@@ -96,6 +108,9 @@ fn simulate(
         files.write_sample(&snapshot.positions)?;
         tally.add(&snapshot.report, time);
         tally.add_parts(cloth);
+        if let Some(pictures) = pictures {
+            pictures.add(tally.frames(), &snapshot.positions, cloth.solids())?;
+        }
         bar.set_message(output::percent(tally.strain_max()));
         bar.inc(1);
         if interrupted.load(Ordering::Relaxed) {
