@@ -362,7 +362,12 @@ fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<wgpu::BindGroup> {
 }
 
 /// A buffer with contents. wgpu's own helper panics on a lost device.
-pub(crate) fn filled(device: &wgpu::Device, label: &str, usage: wgpu::BufferUsages, bytes: &[u8]) -> Result<wgpu::Buffer> {
+pub(crate) fn filled(
+    device: &wgpu::Device,
+    label: &str,
+    usage: wgpu::BufferUsages,
+    bytes: &[u8],
+) -> Result<wgpu::Buffer> {
     let size = (bytes.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
     let (buffer, outcome) = scoped(device, || {
         let label = Some(label);

@@ -170,7 +170,8 @@ impl Animation {
         let (mut low, mut high) = ([width - 1, height - 1], [0, 0]);
         for index in (0..width * height).filter(|index| changed(*index)) {
             let place = [index % width, index / width];
-            (low, high) = ([0, 1].map(|axis| low[axis].min(place[axis])), [0, 1].map(|axis| high[axis].max(place[axis])));
+            (low, high) =
+                ([0, 1].map(|axis| low[axis].min(place[axis])), [0, 1].map(|axis| high[axis].max(place[axis])));
         }
         if low[0] > high[0] {
             (low, high) = ([0, 0], [0, 0]);

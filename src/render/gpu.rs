@@ -103,12 +103,7 @@ impl Renderer {
         samples: u32,
     ) -> Result<Self> {
         if samples != 1 && samples != 4 {
-            return Err(Error::OutOfRange {
-                field: "samples",
-                index: None,
-                value: samples.into(),
-                expected: "1 or 4",
-            });
+            return Err(Error::OutOfRange { field: "samples", index: None, value: samples.into(), expected: "1 or 4" });
         }
         let ((layouts, pipelines, shadow_view, shadow_group), outcome) = scoped(device, || {
             let layouts = Layouts::new(device);
@@ -236,8 +231,7 @@ impl Renderer {
         let uniform = wgpu::BufferUsages::UNIFORM;
         let parameters = filled(&self.device, "taut gather", uniform, bytes_of(&parameters))?;
         let (group, outcome) = scoped(&self.device, || {
-            let buffers =
-                [&parameters, &skin.positions, &skin.incidence, &skin.strains, &skin.links, &skin.rods];
+            let buffers = [&parameters, &skin.positions, &skin.incidence, &skin.strains, &skin.links, &skin.rods];
             let entries: Vec<wgpu::BindGroupEntry<'_>> = (0..)
                 .zip(buffers)
                 .map(|(binding, buffer)| wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() })
@@ -296,7 +290,15 @@ impl Renderer {
             ..Default::default()
         });
         pass.set_bind_group(0, &groups[0], &[]);
-        self.draw_items(&mut pass, &self.pipelines.shadow_surface, &self.pipelines.shadow_rod, 1, &groups[1], look, items);
+        self.draw_items(
+            &mut pass,
+            &self.pipelines.shadow_surface,
+            &self.pipelines.shadow_rod,
+            1,
+            &groups[1],
+            look,
+            items,
+        );
     }
 
     fn draw_picture(
@@ -542,8 +544,7 @@ impl Pipelines {
                       fragment: Option<&str>,
                       buffers: &[Option<wgpu::VertexBufferLayout<'_>>],
                       topology: wgpu::PrimitiveTopology| {
-            let compare =
-                if fragment.is_some() { wgpu::CompareFunction::Greater } else { wgpu::CompareFunction::Less };
+            let compare = if fragment.is_some() { wgpu::CompareFunction::Greater } else { wgpu::CompareFunction::Less };
             device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
                 label: Some(vertex),
                 layout: Some(if fragment.is_some() { &picture } else { &shadow }),

@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn limits_read_as_they_were_typed() {
-        for (limit, text) in [(0.01, "1 %"), (0.001, "0.1 %"), (0.007, "0.7 %"), (2e-6, "0.0002 %"), (0.125, "12.5 %")] {
+        for (limit, text) in [(0.01, "1 %"), (0.001, "0.1 %"), (0.007, "0.7 %"), (2e-6, "0.0002 %"), (0.125, "12.5 %")]
+        {
             assert_eq!(percent(limit), text);
         }
     }

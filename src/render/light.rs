@@ -230,9 +230,10 @@ pub(crate) fn shade_surface(globals: &Globals, object: &Object, map: &ShadowMap,
     }
     let side = if point.front { 0 } else { 2 };
     let albedo = object.thread(side).lerp(object.thread(side + 1), pattern);
-    let ambient = Vec3::new(0.20, 0.18, 0.165).lerp(Vec3::new(0.40, 0.43, 0.47), sky);
-    let sunlight = key * Vec3::new(0.98, 0.94, 0.87);
-    let grazing = 1.0 - normal.dot(toward_eye).abs();
+    let facing = normal.dot(toward_eye).abs();
+    let ambient = Vec3::new(0.16, 0.145, 0.13).lerp(Vec3::new(0.34, 0.37, 0.41), sky) + 0.14 * facing;
+    let sunlight = key * Vec3::new(0.96, 0.92, 0.85);
+    let grazing = 1.0 - facing;
     let sheen = 0.10 * object.woven * grazing * grazing * grazing * (0.3 + 0.7 * reach);
     toned(albedo * (ambient + sunlight) + sheen * ambient)
 }
@@ -242,6 +243,68 @@ pub(crate) fn shade_ground(globals: &Globals, map: &ShadowMap, world: Vec3) -> V
     let flat = |point: Vec3| Vec2::new(point.x, point.z);
     let away = flat(world).distance(flat(globals.center)) / globals.radius;
     let near = 1.0 - smoothstep(0.9, 3.2, away);
-    let light = 0.42 + 0.58 * reached(globals, map, world, globals.ground_softness);
+    let reach = reached(globals, map, world, globals.ground_softness);
+    let light = Vec3::new(0.47, 0.49, 0.53).lerp(Vec3::ONE, reach);
     globals.background.lerp(light * globals.ground, near)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    fn module() -> naga::Module {
+        naga::front::wgsl::parse_str(crate::render::WGSL).unwrap()
+    }
+
+    #[test]
+    fn the_shader_needs_no_capability() {
+        use naga::valid::{Capabilities, ValidationFlags, Validator};
+        Validator::new(ValidationFlags::all(), Capabilities::empty()).validate(&module()).unwrap();
+    }
+
+    #[test]
+    fn structures_are_laid_out_like_those_of_the_shader() {
+        let module = module();
+        let found = |name: &str| {
+            let named = |(_, kind): &(_, &naga::Type)| kind.name.as_deref() == Some(name);
+            match &module.types.iter().find(named).unwrap().1.inner {
+                naga::TypeInner::Struct { members, span } => {
+                    let offsets = members.iter().map(|member| (member.name.clone().unwrap(), member.offset as usize));
+                    (offsets.collect::<Vec<_>>(), *span as usize)
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        macro_rules! twin {
+            ($kind:ident: $($member:ident),*) => {
+                let offsets = vec![$((stringify!($member).to_owned(), offset_of!($kind, $member))),*];
+                assert_eq!(found(stringify!($kind)), (offsets, size_of::<$kind>()));
+            };
+        }
+        twin!(Globals: view_projection, light_projection, eye, encode, light, texel, background, softness, ground,
+            ground_softness, center, radius, ground_height, strain_scale, padding, heat);
+        twin!(Object: model, threads, woven, translucency, setback, strained);
+    }
+
+    #[test]
+    fn a_wave_is_up_half_of_the_time_and_sharp_where_it_is_seen_closely() {
+        for width in [0.5, 1.0, 3.0] {
+            let mean = (0..64).map(|k| stripes(Vec2::splat(k as f32 / 64.0), Vec2::splat(width)).x).sum::<f32>() / 64.0;
+            assert!((mean - 0.5).abs() < 0.01, "{width}: {mean}");
+        }
+        let at = |place: f32| stripes(Vec2::splat(place), Vec2::splat(1e-3)).y;
+        assert!(at(0.25) > 0.999 && at(0.75) < 0.001 && at(-0.75) > 0.999);
+        assert!((stripes(Vec2::splat(7.3), Vec2::splat(100.0)).x - 0.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn tones_are_kept_below_and_bent_above() {
+        for value in [0.0, 0.3, 0.75] {
+            assert_eq!(toned(Vec3::splat(value)), Vec3::splat(value));
+        }
+        let bent: Vec<f32> = [0.75, 0.8, 1.0, 2.0, 50.0].map(|value| toned(Vec3::splat(value)).x).to_vec();
+        assert!(bent.windows(2).all(|pair| pair[0] < pair[1] && pair[1] < 1.0), "{bent:?}");
+    }
 }

@@ -93,7 +93,7 @@ pub(crate) fn encoded(color: Vec3) -> [u8; 3] {
 
 /// Colors of the heat map, sRGB, in equal steps from no strain to twice the limit: yellow is the limit. `heat` of
 /// `render.wgsl` is its twin.
-pub(crate) const HEAT: [[u8; 3]; 5] = [[38, 70, 122], [46, 142, 134], [246, 214, 82], [226, 102, 48], [142, 22, 44]];
+pub(crate) const HEAT: [[u8; 3]; 5] = [[88, 124, 178], [84, 176, 160], [246, 214, 82], [226, 102, 48], [146, 22, 44]];
 
 /// The linear color of a strain over twice the limit, 0 … 1.
 pub(crate) fn heat(part: f32) -> Vec3 {

@@ -84,13 +84,7 @@ impl Offscreen {
         self.picture_with(camera, look, items, Waiting::Await).await
     }
 
-    async fn picture_with(
-        &self,
-        camera: &Camera,
-        look: &Look,
-        items: &Items<'_>,
-        waiting: Waiting,
-    ) -> Result<Picture> {
+    async fn picture_with(&self, camera: &Camera, look: &Look, items: &Items<'_>, waiting: Waiting) -> Result<Picture> {
         let device = self.renderer.device();
         let size @ [width, height] = self.canvas.size();
         let (staging, outcome) = scoped(device, || {

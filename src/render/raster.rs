@@ -275,7 +275,8 @@ impl Plane {
         let [right, up, back] = camera.axes();
         let tangent = camera.tangent();
         let aspect = width as f32 / image_height as f32;
-        let (across, along) = (2.0 * tangent * aspect / width as f32 * right, -2.0 * tangent / image_height as f32 * up);
+        let (across, along) =
+            (2.0 * tangent * aspect / width as f32 * right, -2.0 * tangent / image_height as f32 * up);
         let corner = -back - tangent * aspect * right + tangent * up;
         Self { eye: camera.eye.into(), height, corner, across, along }
     }
@@ -347,7 +348,8 @@ impl Frame {
     fn shade(&self, what: u32, place: Vec2) -> Vec3 {
         let ground = || self.ground.and_then(|ground| ground.at(place.x, place.y));
         if what == GROUND {
-            return ground().map_or(self.globals.background, |(_, world)| shade_ground(&self.globals, &self.map, world));
+            return ground()
+                .map_or(self.globals.background, |(_, world)| shade_ground(&self.globals, &self.map, world));
         }
         let number = what as usize;
         let (Some(triangle), Some(Some(flat))) = (self.mesh.triangles.get(number), self.projected.get(number)) else {
@@ -378,4 +380,3 @@ fn perspective(flat: &Flat, place: Vec2) -> Vec3 {
     let weighted = flat.weights(place) * flat.values;
     weighted / weighted.element_sum()
 }
-

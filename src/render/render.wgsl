@@ -294,9 +294,11 @@ fn shade_surface(surface: Surface, @builtin(front_facing) front: bool) -> @locat
     }
     let side = select(2, 0, front);
     let albedo = mix(object.threads[side].rgb, object.threads[side + 1].rgb, pattern);
-    let ambient = mix(vec3<f32>(0.20, 0.18, 0.165), vec3<f32>(0.40, 0.43, 0.47), sky);
-    let sunlight = key * vec3<f32>(0.98, 0.94, 0.87);
-    let grazing = 1.0 - abs(dot(normal, toward_eye));
+    let facing = abs(dot(normal, toward_eye));
+    // From the sky and the ground, and a little from the camera, so that shadows have forms too.
+    let ambient = mix(vec3<f32>(0.16, 0.145, 0.13), vec3<f32>(0.34, 0.37, 0.41), sky) + 0.14 * facing;
+    let sunlight = key * vec3<f32>(0.96, 0.92, 0.85);
+    let grazing = 1.0 - facing;
     let sheen = 0.10 * object.woven * grazing * grazing * grazing * (0.3 + 0.7 * reach);
     return encoded(toned(albedo * (ambient + sunlight) + sheen * ambient));
 }
@@ -305,6 +307,7 @@ fn shade_surface(surface: Surface, @builtin(front_facing) front: bool) -> @locat
 fn shade_ground(ground: Ground) -> @location(0) vec4<f32> {
     let away = distance(ground.world.xz, globals.center.xz) / globals.radius;
     let near = 1.0 - smoothstep(0.9, 3.2, away);
-    let light = mix(0.42, 1.0, reached(ground.world, globals.ground_softness));
+    let reach = reached(ground.world, globals.ground_softness);
+    let light = mix(vec3<f32>(0.47, 0.49, 0.53), vec3<f32>(1.0), reach);
     return encoded(mix(globals.background, light * globals.ground, near));
 }

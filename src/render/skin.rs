@@ -164,9 +164,8 @@ impl Prop {
             return Ok(Self { buffers: None, count: 0 });
         }
         let vertex = wgpu::BufferUsages::VERTEX;
-        let upload = |list: &[[f32; 3]]| {
-            made(renderer, "taut solid", vertex, &padded(list.iter().map(|place| (*place).into())))
-        };
+        let upload =
+            |list: &[[f32; 3]]| made(renderer, "taut solid", vertex, &padded(list.iter().map(|place| (*place).into())));
         // Solids have neither material coordinates nor strain.
         let zeros = |bytes: usize| made(renderer, "taut zeros", vertex, &vec![0; bytes * form.positions().len()]);
         let buffers = [upload(form.positions())?, upload(form.normals())?, zeros(8)?, zeros(4)?];

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use crate::render::PictureOptions;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 /// Options of `taut run`.

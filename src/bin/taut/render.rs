@@ -149,7 +149,12 @@ pub(crate) struct Pictures {
 enum Painter {
     Cpu,
     /// With the simulation's own buffers, or with positions that are uploaded.
-    Gpu { offscreen: Box<Offscreen>, skin: Skin, props: Vec<Prop>, uploads: bool },
+    Gpu {
+        offscreen: Box<Offscreen>,
+        skin: Skin,
+        props: Vec<Prop>,
+        uploads: bool,
+    },
 }
 
 impl Pictures {
@@ -186,7 +191,22 @@ impl Pictures {
         let file = PictureFile::create(&path, size, f64::from(every.unwrap_or(1)) / fps)?;
         let camera = stage.camera(size);
         let (count, start) = (0, [f64::NAN; 3]);
-        Ok(Self { file, path, painter, by, fabric, forms, stage, camera, look, size, every, last: frames, count, start })
+        Ok(Self {
+            file,
+            path,
+            painter,
+            by,
+            fabric,
+            forms,
+            stage,
+            camera,
+            look,
+            size,
+            every,
+            last: frames,
+            count,
+            start,
+        })
     }
 
     /// What is drawn and by what.
@@ -319,8 +339,7 @@ impl Recording {
     fn open(directory: &Path) -> Result<Self> {
         let path = directory.join("report.json");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot access {}", path.display()))?;
-        let report: Value =
-            serde_json::from_str(&text).with_context(|| format!("{} is malformed", path.display()))?;
+        let report: Value = serde_json::from_str(&text).with_context(|| format!("{} is malformed", path.display()))?;
         let missing = |key: &str| anyhow!("{} is malformed: it has no {key}", path.display());
         let name = report["scene"].as_str().ok_or_else(|| missing("scene"))?;
         let size = report["size"].as_u64().and_then(|size| u32::try_from(size).ok()).ok_or_else(|| missing("size"))?;

@@ -39,7 +39,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut pictures = stage.map(|stage| Pictures::of_cloth(options, stage, &cloth, frames)).transpose()?;
     let Some(tally) = simulate(options, frames, &mut cloth, &mut files, &mut pictures, &interrupted)? else {
         // What was written so far goes with `files`.
-        let kept = if options.out.is_some() || options.json.is_some() || pictures.is_some() { "; nothing was written" } else { "" };
+        let kept = if options.out.is_some() || options.json.is_some() || pictures.is_some() {
+            "; nothing was written"
+        } else {
+            ""
+        };
         output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame()));
         return Ok(Outcome::Interrupted);
     };
