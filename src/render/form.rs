@@ -83,7 +83,9 @@ fn capsule(radius: f32, half_length: f32) -> Form {
         let latitude = std::f32::consts::PI * (step as f32 / (2 * RINGS) as f32 - 0.5);
         for side in 0..SIDES {
             let (sin, cos) = (std::f32::consts::TAU * side as f32 / SIDES as f32).sin_cos();
-            let normal = Vec3::new(latitude.cos() * cos, latitude.sin(), latitude.cos() * sin);
+            // At the poles the cosine is rounded below zero.
+            let across = latitude.cos().max(0.0);
+            let normal = Vec3::new(across * cos, latitude.sin(), across * sin);
             form.add(radius * normal + end * Vec3::Y, normal);
         }
     }
@@ -163,7 +165,7 @@ fn zero_surface(grid: &Grid) -> Form {
                 for (there, cells) in around {
                     if here != there {
                         let mut quad = cells.map(|[a, b, c]: [usize; 3]| vertex_of[node(x - a, y - b, z - c)]);
-                        if here {
+                        if !here {
                             quad.reverse();
                         }
                         form.add_quad(quad);

@@ -205,7 +205,9 @@ pub(super) fn capsule() -> (Vec<[f32; 4]>, Vec<[u32; 3]>) {
         let latitude = std::f32::consts::PI * (step as f32 / (2 * RINGS) as f32 - 0.5);
         for side in 0..SIDES {
             let (sin, cos) = (std::f32::consts::TAU * side as f32 / SIDES as f32).sin_cos();
-            corners.push([latitude.cos() * cos, latitude.sin(), latitude.cos() * sin, end]);
+            // At the poles the cosine is rounded below zero.
+            let across = latitude.cos().max(0.0);
+            corners.push([across * cos, latitude.sin(), across * sin, end]);
         }
     }
     let mut triangles = Vec::new();
