@@ -356,6 +356,13 @@ pub enum Error {
         reason: String,
     },
 
+    /// A picture cannot be written under this name.
+    #[error("{} cannot hold a picture: its name must end in .png or .gif", path.display())]
+    PictureFormat {
+        /// The file as the caller named it.
+        path: PathBuf,
+    },
+
     /// The name of a file to be written does not say what, or how often.
     #[error("{} {problem}", path.display())]
     Pattern {

@@ -74,6 +74,8 @@ pub mod program;
 #[cfg(feature = "reference")]
 pub mod reference;
 pub mod reflect;
+#[cfg(feature = "render")]
+pub mod render;
 pub mod report;
 pub mod scene;
 mod settings;

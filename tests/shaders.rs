@@ -542,6 +542,8 @@ fn tint_accepts_every_file() {
         let entries = shader.entry_points().map(str::to_owned).collect();
         shaders.push((name, shader.text, entries));
     }
+    #[cfg(feature = "render")]
+    shaders.push(("render".into(), taut::render::WGSL.into(), vec!["measure_strain".into(), "gather_rods".into()]));
     for (name, text) in [("uneven", UNEVEN), ("crowded", CROWDED)] {
         // naga accepts both, which is why Tint is asked.
         let shader = Shader::parse(text).expect("naga accepts it");

@@ -380,7 +380,12 @@ fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<wgpu::BindGroup> {
 }
 
 /// A buffer with contents. wgpu's own helper panics on a lost device.
-fn filled(device: &wgpu::Device, label: &str, usage: wgpu::BufferUsages, bytes: &[u8]) -> Result<wgpu::Buffer> {
+pub(crate) fn filled(
+    device: &wgpu::Device,
+    label: &str,
+    usage: wgpu::BufferUsages,
+    bytes: &[u8],
+) -> Result<wgpu::Buffer> {
     let size = (bytes.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
     let (buffer, outcome) = scoped(device, || {
         let label = Some(label);
@@ -396,7 +401,7 @@ fn filled(device: &wgpu::Device, label: &str, usage: wgpu::BufferUsages, bytes: 
 
 /// The outcome of a future that native wgpu has ready at once; a browser's verdict would come too late to be used here
 /// and shows in the next read-back instead.
-pub(super) fn ready(outcome: impl Future<Output = Result<()>>) -> Result<()> {
+pub(crate) fn ready(outcome: impl Future<Output = Result<()>>) -> Result<()> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(outcome).poll(&mut context) {
         std::task::Poll::Ready(outcome) => outcome,

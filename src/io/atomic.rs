@@ -95,7 +95,7 @@ impl AtomicFile {
     }
 
     /// Adds the name of this file to an error of the operating system.
-    pub(super) fn error(&self, source: io::Error) -> Error {
+    pub(crate) fn error(&self, source: io::Error) -> Error {
         Error::Io { path: self.path.clone(), source }
     }
 }

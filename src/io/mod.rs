@@ -51,7 +51,7 @@ pub mod sequence;
 use crate::error::{Error, Result};
 
 /// Other programs choke on NaN, or worse, draw it.
-fn check_finite(positions: &[[f32; 3]]) -> Result<()> {
+pub(crate) fn check_finite(positions: &[[f32; 3]]) -> Result<()> {
     let finite = |position: &[f32; 3]| position.iter().all(|coordinate| coordinate.is_finite());
     match positions.iter().position(|position| !finite(position)) {
         Some(index) => Err(Error::NotFinite { field: "positions", index }),

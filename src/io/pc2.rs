@@ -7,8 +7,8 @@
 use super::atomic::AtomicFile;
 use crate::error::{Error, Result};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
 const SIGNATURE: [u8; 12] = *b"POINTCACHE2\0";
 const VERSION: i32 = 1;
@@ -179,28 +179,73 @@ impl PointCache {
 ///
 /// [`Error::Io`], and [`Error::Malformed`] saying why.
 pub fn read(path: impl AsRef<Path>) -> Result<PointCache> {
-    let path = path.as_ref();
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    let malformed = |reason| Error::Malformed { path: path.to_owned(), reason };
+    let mut reader = Reader::open(path)?;
+    let count = u64::from(reader.header.points) * u64::from(reader.header.samples);
+    let positions = read_points(&mut reader.file, count).map_err(|source| reader.error(source))?;
+    Ok(PointCache { header: reader.header, positions })
+}
 
-    let file = File::open(path).map_err(io)?;
-    let found = file.metadata().map_err(io)?.len();
-    if found < HEADER_BYTES {
-        return Err(malformed(format!("{found} bytes are too few for its header")));
+/// Reads a cache sample by sample; memory does not grow with their number.
+#[derive(Debug)]
+pub struct Reader {
+    file: BufReader<File>,
+    header: Header,
+    path: PathBuf,
+}
+
+impl Reader {
+    /// Opens a cache. The length of the file must be what its header implies.
+    ///
+    /// # Errors
+    ///
+    /// As [`read()`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let malformed = |reason| Error::Malformed { path: path.to_owned(), reason };
+
+        let file = File::open(path).map_err(io)?;
+        let found = file.metadata().map_err(io)?.len();
+        if found < HEADER_BYTES {
+            return Err(malformed(format!("{found} bytes are too few for its header")));
+        }
+        let mut file = BufReader::new(file);
+        let mut bytes = [0; HEADER_BYTES as usize];
+        file.read_exact(&mut bytes).map_err(io)?;
+        let header = Header::parse(&bytes).map_err(malformed)?;
+        // Two counts below 2³¹ cannot overflow; their product times twelve can.
+        let count = u64::from(header.points) * u64::from(header.samples);
+        let expected = count.checked_mul(POINT_BYTES).and_then(|bytes| bytes.checked_add(HEADER_BYTES));
+        if expected != Some(found) {
+            let Header { points, samples, .. } = header;
+            return Err(malformed(format!("{found} bytes are not {samples} samples of {points} points")));
+        }
+        Ok(Self { file, header, path: path.to_owned() })
     }
-    let mut file = BufReader::new(file);
-    let mut bytes = [0; HEADER_BYTES as usize];
-    file.read_exact(&mut bytes).map_err(io)?;
-    let header = Header::parse(&bytes).map_err(malformed)?;
-    // Two counts below 2³¹ cannot overflow; their product times twelve can.
-    let count = u64::from(header.points) * u64::from(header.samples);
-    let expected = count.checked_mul(POINT_BYTES).and_then(|bytes| bytes.checked_add(HEADER_BYTES));
-    if expected != Some(found) {
-        let Header { points, samples, .. } = header;
-        return Err(malformed(format!("{found} bytes are not {samples} samples of {points} points")));
+
+    /// What the file says about itself.
+    pub fn header(&self) -> Header {
+        self.header
     }
-    let positions = read_points(&mut file, count).map_err(io)?;
-    Ok(PointCache { header, positions })
+
+    /// The positions of one sample, m; `None` beyond the last.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn sample(&mut self, index: u32) -> Result<Option<Vec<[f32; 3]>>> {
+        if index >= self.header.samples {
+            return Ok(None);
+        }
+        let points = u64::from(self.header.points);
+        let start = HEADER_BYTES + u64::from(index) * points * POINT_BYTES;
+        let positions = self.file.seek(SeekFrom::Start(start)).and_then(|_| read_points(&mut self.file, points));
+        positions.map(Some).map_err(|source| self.error(source))
+    }
+
+    fn error(&self, source: io::Error) -> Error {
+        Error::Io { path: self.path.clone(), source }
+    }
 }
 
 fn read_points(file: &mut impl Read, count: u64) -> io::Result<Vec<[f32; 3]>> {
@@ -259,6 +304,14 @@ mod tests {
         }
         assert_eq!(cache.sample(3), None);
         assert_eq!(cache.sample(usize::MAX), None);
+
+        let mut reader = Reader::open(&path).unwrap();
+        assert_eq!(reader.header(), HEADER);
+        for index in [2, 0, 1] {
+            let sample = reader.sample(index).unwrap();
+            assert_eq!(sample.as_deref(), cache.sample(index as usize));
+        }
+        assert_eq!(reader.sample(3).unwrap(), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod bench;
 mod mesh;
 mod options;
 mod output;
+mod render;
 mod run;
 mod scene;
 mod summary;
@@ -31,6 +32,8 @@ enum Command {
     Run(options::Options),
     /// Print a built-in scene as a file that `run` takes, or list the fabrics that files can name
     Scene(scene::Options),
+    /// Draw a picture or an animation of a finished run
+    Render(render::Options),
     /// List the graphics adapters and what matters about them here
     Adapters(adapters::Options),
     /// Measure the time to a strain that is really held, here and on an adapter
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(options) => run::run(&options),
         Command::Scene(options) => scene::print(&options),
+        Command::Render(options) => render::render(&options),
         Command::Adapters(options) => adapters::list(&options),
         Command::Bench(options) => bench::bench(&options),
         Command::Compare(options) => bench::compare_files(&options),

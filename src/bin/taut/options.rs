@@ -9,6 +9,7 @@ use clap::parser::ValueSource;
 use taut::io::export::Target;
 use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
+use crate::render::PictureOptions;
 use crate::scene::{self, SceneParser};
 
 /// Options of `taut run`.
@@ -91,6 +92,8 @@ pub(crate) struct Options {
     /// Go on from a file of --checkpoint, with the same scene and options, for as long again as --seconds says
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) picture: PictureOptions,
 
     /// No table and no progress bar; errors and missed limits are still said
     #[arg(long)]
@@ -176,7 +179,7 @@ impl Options {
 
     /// Whether there will be files.
     pub(crate) fn writes(&self) -> bool {
-        self.out.is_some() || self.json.is_some() || !self.export.is_empty()
+        self.out.is_some() || self.json.is_some() || !self.export.is_empty() || self.picture.is_asked()
     }
 
     /// Whether standard output is for JSON alone.

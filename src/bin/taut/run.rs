@@ -17,6 +17,7 @@ use taut::{Backend, Cloth, FrameInput, Gpu, Scene, Settings};
 use crate::Outcome;
 use crate::options::{BackendName, Options};
 use crate::output::{self, Files};
+use crate::render::Pictures;
 use crate::scene::{self, Opened};
 use crate::summary::{Subject, Summary, Tally};
 
@@ -33,6 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), options.dt())?;
     Files::check(options)?;
+    let stage = options.picture.stage(&scene, frames)?;
     let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
     let band = [settings.stretch_min, settings.stretch_max];
     let (mut cloth, place) = build(options, scene, settings)?;
@@ -46,7 +48,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         resume(&mut cloth, path)?;
     }
     let first = cloth.frame();
-    let Some(tally) = simulate(options, frames, &mut cloth, &script, &mut files, &interrupted)? else {
+    let mut pictures = stage.map(|stage| Pictures::of_cloth(options, stage, &cloth, frames)).transpose()?;
+    let Some(tally) = simulate(options, frames, &mut cloth, &script, &mut files, &mut pictures, &interrupted)? else {
         // What was written so far goes with `files`.
         let kept = match &options.checkpoint {
             Some(path) => {
@@ -78,10 +81,14 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         fps: options.fps,
         implicit: plan.implicit,
         substeps_asked: options.substeps,
+        picture: pictures.as_ref().map(Pictures::told),
     };
     let summary = Summary { subject, tally };
     let json = summary.json();
-    let written = files.finish(&json)?;
+    let mut written = files.finish(&json)?;
+    if let Some(pictures) = pictures {
+        written.push(pictures.finish()?);
+    }
     tell(options, &summary, &json, &written.iter().map(AsRef::as_ref).collect::<Vec<_>>())
 }
 
@@ -125,11 +132,16 @@ fn simulate(
     cloth: &mut Cloth,
     script: &Script,
     files: &mut Files,
+    pictures: &mut Option<Pictures>,
     interrupted: &AtomicBool,
 ) -> Result<Option<Tally>> {
     let bar = progress_bar(options, frames);
     let mut tally = Tally::default();
-    files.write_frame(cloth.mesh(), &cloth.snapshot()?.positions)?;
+    let start = cloth.snapshot()?;
+    files.write_frame(cloth.mesh(), &start.positions)?;
+    if let Some(pictures) = pictures {
+        pictures.add(0, &start.positions, cloth.solids())?;
+    }
     while tally.frames() < frames {
         let start = cloth.frame() as f64 / options.fps;
         let pin_targets = script.frame(cloth, start, options.dt())?;
@@ -140,6 +152,9 @@ fn simulate(
         files.write_frame(cloth.mesh(), &snapshot.positions)?;
         tally.add(&snapshot.report, time);
         tally.add_parts(cloth);
+        if let Some(pictures) = pictures {
+            pictures.add(tally.frames(), &snapshot.positions, cloth.solids())?;
+        }
         bar.set_message(output::percent(tally.strain_max()));
         bar.inc(1);
         if interrupted.load(Ordering::Relaxed) {

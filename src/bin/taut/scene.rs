@@ -1,6 +1,6 @@
 //! Scenes by name and as files: `taut scene`, and what `taut run` is given.
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use taut::Scene;
 use taut::scene::{Material, NAMES, SceneFile};
@@ -138,8 +138,9 @@ fn take_output(options: &mut options::Options, file: &SceneFile) -> Result<()> {
                 .push(target.map_err(|problem| anyhow!("{}: output.export {name:?}: {problem}", options.scene))?);
         }
     }
-    if output.render.is_some() {
-        bail!("{} asks for output.render, which this program cannot do", options.scene);
+    if let Some(name) = output.render.as_ref().filter(|_| !options.decides("render")) {
+        let asked = options.picture.ask(&file.output_path(name)?);
+        asked.map_err(|problem| anyhow!("{}: output.render {name:?}: {problem}", options.scene))?;
     }
     Ok(())
 }

@@ -35,6 +35,8 @@ pub(crate) struct Subject {
     /// Whether springs are integrated implicitly.
     pub(crate) implicit: bool,
     pub(crate) substeps_asked: Substeps,
+    /// What was drawn, and by what.
+    pub(crate) picture: Option<String>,
 }
 
 /// What the frames reached together. Strains are those the host recomputed in f64 from the positions that are written.
@@ -161,6 +163,7 @@ impl Summary {
             "missed_substeps": tally.missed_substeps,
             "rejected_frames": tally.rejected_frames,
             "infeasible_edges": tally.infeasible_edges,
+            "picture": subject.picture,
             "file": subject.file,
         });
         if let Some(origin) = &subject.origin {
@@ -211,6 +214,7 @@ impl Summary {
         if let Some(origin) = &subject.origin {
             rows.insert(4, ("imported", origin.sentence()));
         }
+        rows.extend(subject.picture.clone().map(|picture| ("picture", picture)));
         if !files.is_empty() {
             rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));
         }

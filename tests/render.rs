@@ -1,0 +1,576 @@
+//! Pictures: what is on them, that GPU and CPU draw the same, and the files.
+#![cfg(feature = "cli")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use common::*;
+use taut::render::{
+    Camera, Coloring, Fabric, Form, Items, Look, Offscreen, Picture, PictureFile, Prop, Renderer, Skin, Stage, raster,
+};
+use taut::{Cloth, Error, Pose, Scene, Settings, scene, wgpu};
+
+const SIZE: [u32; 2] = [240, 180];
+
+/// A scene at some moment, ready to be drawn.
+struct Subject {
+    cloth: Cloth,
+    stage: Stage,
+    fabric: Fabric,
+    forms: Vec<Form>,
+    positions: Vec<[f32; 3]>,
+}
+
+impl Subject {
+    /// A built-in scene after some frames on the CPU.
+    fn of(name: &str, size: u32, frames: u32) -> Self {
+        let scene = Scene::named(name, size).unwrap();
+        let settings = scene.settings.clone();
+        let (stage, fabric) = (Stage::of(&scene), Fabric::new(&scene.mesh));
+        let forms = scene.solids.iter().map(|solid| Form::of(solid, &stage)).collect();
+        let mut cloth = cpu(scene, settings);
+        for _ in 0..frames {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        let positions = cloth.snapshot().unwrap().positions;
+        Self { cloth, stage, fabric, forms, positions }
+    }
+
+    fn poses(&self) -> impl Iterator<Item = Pose> {
+        self.cloth.solids().iter().map(|solid| solid.pose)
+    }
+
+    fn on_cpu(&self, look: &Look) -> Picture {
+        let solids: Vec<(&Form, Pose)> = self.forms.iter().zip(self.poses()).collect();
+        let view = raster::View { camera: &self.stage.camera(SIZE), look, stage: &self.stage };
+        raster::draw(SIZE, &view, &[(&self.fabric, &self.positions)], &solids).unwrap()
+    }
+
+    fn on_gpu(&self, gpu: &taut::Gpu, look: &Look) -> Picture {
+        let offscreen = Offscreen::new_blocking(gpu, SIZE).unwrap();
+        let skin = Skin::new(offscreen.renderer(), &self.fabric, &self.positions).unwrap();
+        let props: Vec<Prop> = self.forms.iter().map(|form| Prop::new(offscreen.renderer(), form).unwrap()).collect();
+        let solids: Vec<(&Prop, Pose)> = props.iter().zip(self.poses()).collect();
+        let items = Items { stage: &self.stage, cloths: &[&skin], solids: &solids };
+        offscreen.picture(&self.stage.camera(SIZE), look, &items).unwrap()
+    }
+}
+
+fn pixels(picture: &Picture) -> impl Iterator<Item = [u8; 3]> {
+    picture.pixels().chunks_exact(4).map(|pixel| [pixel[0], pixel[1], pixel[2]])
+}
+
+fn share(picture: &Picture, wanted: impl Fn([u8; 3]) -> bool) -> f64 {
+    pixels(picture).filter(|pixel| wanted(*pixel)).count() as f64 / pixels(picture).count() as f64
+}
+
+fn linear(byte: u8) -> f64 {
+    let value = f64::from(byte) / 255.0;
+    if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+}
+
+/// How alike two pictures are: intersection over union of what is not background, and the mean difference of a channel.
+fn compared(one: &Picture, other: &Picture, background: [u8; 3]) -> (f64, f64) {
+    let (mut both, mut either, mut difference) = (0, 0, 0_u64);
+    for (a, b) in pixels(one).zip(pixels(other)) {
+        both += u32::from(a != background && b != background);
+        either += u32::from(a != background || b != background);
+        difference += a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(b))).sum::<u64>();
+    }
+    (f64::from(both) / f64::from(either), difference as f64 / (3 * pixels(one).count()) as f64)
+}
+
+#[test]
+fn pictures_are_neither_empty_nor_flat() {
+    for (name, frames) in [("drape", 40), ("hang", 30), ("rope-tether", 10)] {
+        let mut subject = Subject::of(name, 20, frames);
+        let look = Look::default();
+        let picture = subject.on_cpu(&look);
+        let colors: BTreeSet<[u8; 3]> = pixels(&picture).collect();
+        let cloth = share(&picture, |[r, _, b]| b > r.saturating_add(40));
+        // A rope is thin.
+        let (most_colors, least_cloth) = if name == "rope-tether" { (200, 0.001) } else { (1500, 0.02) };
+        assert!(colors.len() > most_colors, "{name}: {} colors", colors.len());
+        assert!(cloth > least_cloth && cloth < 0.5, "{name}: {cloth} of the picture are dark threads");
+        // Without the ground everything around it is background, exactly.
+        subject.stage.ground = None;
+        let empty = share(&subject.on_cpu(&look), |pixel| pixel == look.background);
+        assert!((0.3..0.999).contains(&empty), "{name}: {empty} background");
+    }
+}
+
+#[test]
+fn gpu_and_cpu_draw_the_same() {
+    for gpu in gpus() {
+        for (name, frames) in [("drape", 30), ("flag", 30), ("chain", 10), ("mannequin", 20)] {
+            let mut subject = Subject::of(name, 16, frames);
+            for coloring in [Coloring::Cloth, Coloring::strain(subject.cloth.settings())] {
+                let look = Look { coloring, ..Default::default() };
+                let (_, difference) = compared(&subject.on_gpu(&gpu, &look), &subject.on_cpu(&look), look.background);
+                assert!(difference < 1.0, "{} {name}: differ by {difference}", common::name(&gpu));
+                let ground = subject.stage.ground.take();
+                let pictures = (subject.on_gpu(&gpu, &look), subject.on_cpu(&look));
+                let (overlap, difference) = compared(&pictures.0, &pictures.1, look.background);
+                assert!(overlap >= 0.97, "{} {name}: {overlap}", common::name(&gpu));
+                assert!(difference < 1.0, "{} {name}: differ by {difference}", common::name(&gpu));
+                subject.stage.ground = ground;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_background_has_exactly_its_color_and_bytes_repeat() {
+    let mut subject = Subject::of("flag", 12, 5);
+    subject.stage.ground = None;
+    for background in [[200, 37, 118], [1, 2, 3], [254, 128, 90]] {
+        let look = Look { background, ..Default::default() };
+        let mut pictures = vec![("the CPU".to_owned(), subject.on_cpu(&look), subject.on_cpu(&look))];
+        for gpu in gpus() {
+            pictures.push((name(&gpu), subject.on_gpu(&gpu, &look), subject.on_gpu(&gpu, &look)));
+        }
+        for (name, picture, again) in pictures {
+            assert_eq!(picture.pixel(0, 0), Some(background), "{name}");
+            assert_eq!(picture.pixel(SIZE[0] - 1, SIZE[1] - 1), Some(background), "{name}");
+            assert!(picture == again, "{name} draws the same in two ways");
+        }
+    }
+}
+
+/// A flat sheet of 1 m that is stretched by the same part everywhere, seen from in front.
+fn stretched(by: f32) -> (Subject, Camera) {
+    let mut subject = Subject::of("flag", 9, 0);
+    for position in &mut subject.positions {
+        *position = position.map(|x| x * (1.0 + by));
+    }
+    subject.stage.ground = None;
+    let camera = Camera { eye: [0.5, -0.5, 4.0], target: [0.5, -0.5, 0.0], ..Default::default() };
+    (subject, camera)
+}
+
+#[test]
+fn strain_has_the_color_of_the_legend() {
+    // sRGB of no strain, the limit, twice the limit.
+    let legend = [(0.0, [88, 124, 178]), (0.01, [246, 214, 82]), (0.02, [146, 22, 44]), (0.5, [146, 22, 44])];
+    let gpu = gpu();
+    for (strain, expected) in legend {
+        let (subject, camera) = stretched(strain);
+        let coloring = Coloring::Strain { limit: 0.01, band: [1.0, 1.0] };
+        let look = Look { coloring, pins: false, ..Default::default() };
+        let view = raster::View { camera: &camera, look: &look, stage: &subject.stage };
+        let mut pictures = vec![raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap()];
+        if let Some(gpu) = &gpu {
+            let offscreen = Offscreen::new_blocking(gpu, SIZE).unwrap();
+            let skin = Skin::new(offscreen.renderer(), &subject.fabric, &subject.positions).unwrap();
+            let items = Items { stage: &subject.stage, cloths: &[&skin], solids: &[] };
+            pictures.push(offscreen.picture(&camera, &look, &items).unwrap());
+        }
+        for picture in pictures {
+            // In the middle of the picture is the middle of the sheet; light is gray, so only the brightness differs.
+            let found = picture.pixel(SIZE[0] / 2, SIZE[1] / 2).unwrap().map(linear);
+            let expected = expected.map(linear);
+            let scale = found.iter().sum::<f64>() / expected.iter().sum::<f64>();
+            assert!((0.5..=1.0).contains(&scale), "{strain}: {scale}");
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - scale * expected).abs() < 0.012, "{strain}: {found} for {}", scale * expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_legend_is_drawn_beside_strain_only() {
+    let subject = Subject::of("flag", 9, 0);
+    let size = [400, 300];
+    let corner = |coloring| {
+        let look = Look { coloring, ..Default::default() };
+        let view = raster::View { camera: &subject.stage.camera(size), look: &look, stage: &subject.stage };
+        let picture = raster::draw(size, &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap();
+        let lower_left = (0..230).flat_map(|x| (230..300).map(move |y| (x, y)));
+        // Yellow is the limit.
+        let yellow = |[r, g, b]: [u8; 3]| r.abs_diff(246) < 5 && g.abs_diff(214) < 5 && b.abs_diff(82) < 5;
+        lower_left.filter_map(|(x, y)| picture.pixel(x, y)).any(yellow)
+    };
+    assert!(corner(Coloring::strain(&Settings::default())) && !corner(Coloring::Cloth));
+}
+
+#[test]
+fn light_on_a_flat_sheet_is_even_at_every_angle() {
+    let gpu = gpu();
+    let (subject, camera) = stretched(0.0);
+    for light in [[0.0, 0.0, 1.0], [0.7, 0.2, 0.7], [0.95, 0.1, 0.3], [-0.3, 0.98, 0.1], [0.2, -0.9, 0.05]] {
+        let look = Look { coloring: Coloring::strain(&Settings::default()), light, pins: false, ..Default::default() };
+        let view = raster::View { camera: &camera, look: &look, stage: &subject.stage };
+        let mut pictures = vec![raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap()];
+        if let Some(gpu) = &gpu {
+            let offscreen = Offscreen::new_blocking(gpu, SIZE).unwrap();
+            let skin = Skin::new(offscreen.renderer(), &subject.fabric, &subject.positions).unwrap();
+            let items = Items { stage: &subject.stage, cloths: &[&skin], solids: &[] };
+            pictures.push(offscreen.picture(&camera, &look, &items).unwrap());
+        }
+        for picture in pictures {
+            // Well inside the sheet: the pattern darkens by 12 % at most, a shadow would by much more.
+            let inside = (82..158).flat_map(|x| (52..108).map(move |y| (x, y)));
+            let values: Vec<f64> = inside.filter_map(|(x, y)| picture.pixel(x, y)).map(|[_, g, _]| linear(g)).collect();
+            let (low, high) = values.iter().fold((1.0_f64, 0.0_f64), |(low, high), x| (low.min(*x), high.max(*x)));
+            assert!(low / high > 0.86, "{light:?}: from {low} to {high}");
+        }
+    }
+}
+
+#[test]
+fn a_ball_casts_a_shadow_on_the_cloth_below_it_and_on_the_ground() {
+    let mut subject = Subject::of("sheet", 12, 0);
+    subject.stage.ground = Some(-0.3);
+    let ball = taut::Solid::new(taut::SolidShape::Sphere { radius: 0.15 }).at([0.5, 0.4, 0.5]);
+    let form = Form::of(&ball, &subject.stage);
+    subject.stage.radius = 1.2;
+    let camera = Camera { eye: [0.5, 4.0, 0.5], target: [0.5, 0.0, 0.5], up: [0.0, 0.0, -1.0], fov: 0.6 };
+    let look = Look {
+        light: [0.6, 1.0, 0.0],
+        coloring: Coloring::strain(&Settings::default()),
+        pins: false,
+        ..Default::default()
+    };
+    // The ball's middle is seen above x = 0.5; its shadow falls on x = 0.5 − 0.6 · 0.4.
+    let view = raster::View { camera: &camera, look: &look, stage: &subject.stage };
+    let picture = raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[(&form, ball.pose)]).unwrap();
+    let at = |point: [f32; 3]| {
+        let [x, y] = camera.project(point, SIZE[0] as f32 / SIZE[1] as f32).unwrap();
+        linear(picture.pixel((x * SIZE[0] as f32) as u32, (y * SIZE[1] as f32) as u32).unwrap()[1])
+    };
+    assert!(at([0.26, 0.0, 0.5]) < 0.75 * at([0.85, 0.0, 0.5]), "{} {}", at([0.26, 0.0, 0.5]), at([0.85, 0.0, 0.5]));
+    // The sheet's own shadow on the ground: shifted by 0.6 · 0.3 towards −x.
+    assert!(at([-0.12, -0.3, 0.5]) < 0.7 * at([1.3, -0.3, 0.5]), "{} {}", at([-0.12, -0.3, 0.5]), at([1.3, -0.3, 0.5]));
+}
+
+/// Draws with the caller's own encoder on a texture of a format.
+fn drawn_on(
+    gpu: &taut::Gpu,
+    format: wgpu::TextureFormat,
+    samples: u32,
+    record: impl FnOnce(&Renderer, &mut wgpu::CommandEncoder, &wgpu::TextureView),
+) -> Vec<u8> {
+    let [width, height] = SIZE;
+    let device = gpu.device();
+    let renderer = Renderer::new_blocking(device, gpu.queue(), format, samples).unwrap();
+    let extent = wgpu::Extent3d { width, height, depth_or_array_layers: 1 };
+    let texture = device.create_texture(&wgpu::TextureDescriptor {
+        label: None,
+        size: extent,
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format,
+        usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
+        view_formats: &[],
+    });
+    let row = (4 * width).next_multiple_of(256);
+    let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size: u64::from(row * height),
+        usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    });
+    let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    record(&renderer, &mut encoder, &texture.create_view(&wgpu::TextureViewDescriptor::default()));
+    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(row), rows_per_image: None };
+    let target = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
+    encoder.copy_texture_to_buffer(texture.as_image_copy(), target, extent);
+    gpu.queue().submit([encoder.finish()]);
+    buffer.slice(..).map_async(wgpu::MapMode::Read, |outcome| outcome.unwrap());
+    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+    let bytes = buffer.slice(..).get_mapped_range().unwrap();
+    bytes.chunks_exact(row as usize).flat_map(|line| &line[..4 * width as usize]).copied().collect()
+}
+
+#[test]
+fn other_targets_show_the_same_picture() {
+    let Some(gpu) = gpu() else { return };
+    let subject = Subject::of("flag", 12, 20);
+    let look = Look::default();
+    let expected = subject.on_gpu(&gpu, &look);
+    let draw = |renderer: &Renderer, encoder: &mut wgpu::CommandEncoder, target: &wgpu::TextureView| {
+        let skin = Skin::new(renderer, &subject.fabric, &subject.positions).unwrap();
+        let items = Items { stage: &subject.stage, cloths: &[&skin], solids: &[] };
+        let canvas = renderer.canvas(SIZE).unwrap();
+        renderer.draw(encoder, &canvas, target, &subject.stage.camera(SIZE), &look, &items).unwrap();
+    };
+    // A format that does not encode sRGB, as windows often have, and one sample: only edges may differ.
+    for (format, samples, most) in
+        [(wgpu::TextureFormat::Rgba8Unorm, 4, 0.5), (wgpu::TextureFormat::Rgba8UnormSrgb, 1, 1.5)]
+    {
+        let picture = Picture::new(SIZE, drawn_on(&gpu, format, samples, draw)).unwrap();
+        let (_, difference) = compared(&picture, &expected, look.background);
+        assert!(difference < most, "{format:?}, {samples}: {difference}");
+    }
+    let error = Renderer::new_blocking(gpu.device(), gpu.queue(), wgpu::TextureFormat::Rgba8Unorm, 3).unwrap_err();
+    assert!(matches!(error, Error::OutOfRange { field: "samples", .. }), "{error}");
+}
+
+#[test]
+fn cloth_is_drawn_from_the_buffers_of_the_simulation() {
+    let Some(gpu) = gpu() else { return };
+    let scene = scene::hang(12).unwrap();
+    let (stage, fabric) = (Stage::of(&scene), Fabric::new(&scene.mesh));
+    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene, Settings::default()).unwrap();
+    cloth.step(&frame(FRAME)).unwrap();
+    let before = cloth.snapshot().unwrap().positions;
+    let look = Look { coloring: Coloring::strain(cloth.settings()), ..Default::default() };
+    // Step and picture in one encoder: nothing was read back or submitted in between.
+    let bytes = drawn_on(&gpu, wgpu::TextureFormat::Rgba8UnormSrgb, 4, |renderer, encoder, target| {
+        let skin = Skin::of_cloth(renderer, &cloth, &fabric).unwrap();
+        for _ in 0..6 {
+            cloth.encode_step(encoder, &frame(0.03)).unwrap();
+        }
+        let items = Items { stage: &stage, cloths: &[&skin], solids: &[] };
+        let canvas = renderer.canvas(SIZE).unwrap();
+        renderer.draw(encoder, &canvas, target, &stage.camera(SIZE), &look, &items).unwrap();
+        let refused = skin.place(renderer, &fabric, &before);
+        assert!(matches!(refused, Err(Error::Device { .. })), "{refused:?}");
+    });
+    let picture = Picture::new(SIZE, bytes).unwrap();
+    let drawn = |positions: &[[f32; 3]]| {
+        let offscreen = Offscreen::new_blocking(&gpu, SIZE).unwrap();
+        let skin = Skin::new(offscreen.renderer(), &fabric, positions).unwrap();
+        let items = Items { stage: &stage, cloths: &[&skin], solids: &[] };
+        let look = Look { coloring: Coloring::strain(cloth.settings()), ..Default::default() };
+        offscreen.picture(&stage.camera(SIZE), &look, &items).unwrap()
+    };
+    let now = compared(&picture, &drawn(&cloth.snapshot().unwrap().positions), look.background).1;
+    let then = compared(&picture, &drawn(&before), look.background).1;
+    // The legend, which only finished pictures have, is not in this one: 1 % of the pixels at most.
+    assert!(now < 1.5 && then > 3.0, "{now} from the present positions, {then} from earlier ones");
+}
+
+#[test]
+fn bad_positions_and_sizes_are_refused() {
+    let subject = Subject::of("sheet", 3, 0);
+    let view = raster::View { camera: &Camera::default(), look: &Look::default(), stage: &subject.stage };
+    let drawn = |size, positions: &[[f32; 3]]| raster::draw(size, &view, &[(&subject.fabric, positions)], &[]);
+    assert!(matches!(drawn(SIZE, &subject.positions[1..]), Err(Error::LengthMismatch { expected: 9, found: 8, .. })));
+    let mut diverged = subject.positions.clone();
+    diverged[4][1] = f32::NAN;
+    assert!(matches!(drawn(SIZE, &diverged), Err(Error::NotFinite { index: 4, .. })));
+    for size in [[0, 5], [5, 0], [8193, 5], [5, u32::MAX]] {
+        assert!(matches!(drawn(size, &subject.positions), Err(Error::OutOfRange { .. })), "{size:?}");
+    }
+    // Inside of everything, behind everything: no panic, a picture.
+    for eye in [[0.5, 0.0, 0.5], [0.5, -1.0, 0.5], [1e9, 0.0, 0.0]] {
+        let camera = Camera { eye, target: [0.5, 3.0, 0.5], ..Default::default() };
+        let view = raster::View { camera: &camera, ..view };
+        raster::draw([32, 24], &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap();
+    }
+}
+
+// --- Files. ---
+
+struct Decoded {
+    size: [u32; 2],
+    frames: usize,
+    delays: Vec<u16>,
+    /// The last picture, composed of all before it.
+    last: Vec<[u8; 3]>,
+    endless: bool,
+}
+
+fn gif(path: &Path) -> Decoded {
+    let mut options = gif::DecodeOptions::new();
+    options.set_color_output(gif::ColorOutput::RGBA);
+    let mut decoder = options.read_info(BufReader::new(File::open(path).unwrap())).unwrap();
+    let [width, height] = [decoder.width(), decoder.height()].map(u32::from);
+    let mut last = vec![[0; 3]; (width * height) as usize];
+    let mut delays = Vec::new();
+    while let Some(frame) = decoder.read_next_frame().unwrap() {
+        delays.push(frame.delay);
+        for (index, pixel) in frame.buffer.chunks_exact(4).enumerate() {
+            let (x, y) = (index % usize::from(frame.width), index / usize::from(frame.width));
+            if pixel[3] != 0 {
+                let place = (y + usize::from(frame.top)) * width as usize + x + usize::from(frame.left);
+                last[place] = [pixel[0], pixel[1], pixel[2]];
+            }
+        }
+    }
+    let endless = decoder.repeat() == gif::Repeat::Infinite;
+    Decoded { size: [width, height], frames: delays.len(), delays, last, endless }
+}
+
+fn png(path: &Path) -> Picture {
+    let mut reader = png::Decoder::new(BufReader::new(File::open(path).unwrap())).read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut bytes).unwrap();
+    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Rgb, png::BitDepth::Eight));
+    let pixels = bytes.chunks_exact(3).flat_map(|pixel| [pixel[0], pixel[1], pixel[2], 255]).collect();
+    Picture::new([info.width, info.height], pixels).unwrap()
+}
+
+#[test]
+fn files_hold_what_was_added_and_appear_complete_or_not_at_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let count = || std::fs::read_dir(directory.path()).unwrap().count();
+    let subject = Subject::of("flag", 10, 0);
+    let first = subject.on_cpu(&Look::default());
+    let second = subject.on_cpu(&Look { light: [0.5, 0.5, 0.5], ..Default::default() });
+
+    let path = directory.path().join("x.png");
+    let mut file = PictureFile::create(&path, SIZE, 1.0).unwrap();
+    file.add(first.clone()).unwrap();
+    drop(file);
+    assert_eq!(count(), 0);
+    assert!(matches!(PictureFile::create(&path, SIZE, 1.0).unwrap().finish(), Err(Error::Empty { .. })));
+    let mut file = PictureFile::create(&path, SIZE, 1.0).unwrap();
+    file.add(first.clone()).unwrap();
+    file.add(second.clone()).unwrap();
+    file.finish().unwrap();
+    assert!(png(&path) == second);
+
+    let path = directory.path().join("x.GIF");
+    let mut file = PictureFile::create(&path, SIZE, 1.0 / 30.0).unwrap();
+    let other = Picture::new([2, 2], vec![0; 16]).unwrap();
+    assert!(matches!(file.add(other), Err(Error::LengthMismatch { .. })));
+    for picture in [&first, &first, &second, &first, &second, &second] {
+        file.add(picture.clone()).unwrap();
+    }
+    assert_eq!(count(), 2);
+    file.finish().unwrap();
+    let decoded = gif(&path);
+    assert_eq!((decoded.size, decoded.frames, decoded.endless), (SIZE, 6, true));
+    // Thirtieths of a second, as well as hundredths can tell.
+    assert_eq!(decoded.delays, [3, 4, 3, 3, 4, 3]);
+    let worst = decoded
+        .last
+        .iter()
+        .zip(pixels(&second))
+        .map(|(found, expected)| found.iter().zip(expected).map(|(a, b)| u32::from(a.abs_diff(b))).sum::<u32>());
+    let (sum, most) = worst.fold((0, 0), |(sum, most), error| (sum + error, most.max(error)));
+    assert!(f64::from(sum) / f64::from(3 * SIZE[0] * SIZE[1]) < 1.5 && most < 90, "{sum} in all, {most} at most");
+
+    for name in ["x.jpg", "x", "x.png.txt"] {
+        let refused = PictureFile::create(directory.path().join(name), SIZE, 1.0);
+        assert!(matches!(refused, Err(Error::PictureFormat { .. })), "{name}");
+    }
+}
+
+// --- The program. ---
+
+const HIDDEN: [(&str, &str); 2] =
+    [("VK_DRIVER_FILES", "/nonexistent"), ("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent")];
+
+fn taut(directory: &Path, variables: &[(&str, &str)], arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+    for name in ["WGPU_BACKEND", "WGPU_ADAPTER_NAME", "RUST_LOG", "VK_DRIVER_FILES", "__EGL_VENDOR_LIBRARY_FILENAMES"] {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().copied()).args(arguments.split_whitespace()).current_dir(directory);
+    command.stdin(Stdio::null()).output().expect("the program runs")
+}
+
+#[track_caller]
+fn succeeds(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn the_program_draws_a_png_with_and_without_adapters() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = "run curtain --size 16 --seconds 0.2 --render x.png --size-px 320x200";
+    let told = succeeds(&taut(directory.path(), &HIDDEN, arguments));
+    assert!(told.contains("320 × 200, drawn on the CPU") && told.contains("x.png"), "{told}");
+    let without = png(&directory.path().join("x.png"));
+    assert_eq!(without.size(), [320, 200]);
+    assert!(pixels(&without).collect::<BTreeSet<_>>().len() > 1000);
+    if gpu().is_some() {
+        let arguments = format!("{arguments} --backend gpu");
+        let told = succeeds(&taut(directory.path(), &[], &arguments));
+        assert!(told.contains("320 × 200, drawn by"), "{told}");
+        let with = png(&directory.path().join("x.png"));
+        // The two simulations agree within rounding, and so do their pictures.
+        let (_, difference) = compared(&with, &without, Look::default().background);
+        assert!(difference < 1.0, "{difference}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn the_program_draws_an_animation_and_draws_it_again_from_what_it_wrote() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = "run drape --size 10 --seconds 0.2 --fps 60 --backend cpu --out out --render x.gif --size-px 96x72";
+    succeeds(&taut(directory.path(), &[], run));
+    // Frames 0, 3, 6, 9 and 12, a twentieth of a second each.
+    let decoded = gif(&directory.path().join("x.gif"));
+    assert_eq!((decoded.size, decoded.frames, decoded.endless), ([96, 72], 5, true));
+    assert_eq!(decoded.delays, [5; 5]);
+
+    let again = "render out --render y.gif --size-px 96x72 --every 6 --backend cpu --color strain";
+    let told = succeeds(&taut(directory.path(), &[], again));
+    assert!(told.contains("y.gif: 3 frames of 96 × 72, drawn on the CPU"), "{told}");
+    assert_eq!(gif(&directory.path().join("y.gif")).delays, [10; 3]);
+
+    let run = "run drape --size 10 --seconds 0.2 --backend cpu --render x.png --size-px 96x72 --quiet";
+    assert_eq!(succeeds(&taut(directory.path(), &[], run)), "");
+    succeeds(&taut(directory.path(), &[], "render out --size-px 96x72 --backend cpu"));
+    let bytes = |name: &str| std::fs::read(directory.path().join(name)).unwrap();
+    assert!(bytes("x.png") == bytes("out/render.png"), "the run and its recording show the same");
+}
+
+#[test]
+fn bad_requests_are_one_sentence_and_write_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    for (arguments, says) in [
+        ("run chain --render x.jpg", "must end in .png or .gif"),
+        ("run chain --render x", "must end in .png or .gif"),
+        ("run chain --render x.png --size-px 0x5", "width is 0"),
+        ("run chain --render x.png --size-px 5x8193", "height is 8193"),
+        ("run chain --render x.png --size-px 5", "like 800x600"),
+        ("run chain --render x.png --size-px -5x5", "like 800x600"),
+        ("run chain --render x.gif --every 0", "--every"),
+        ("run chain --render x.gif --every 999", "--every 999 is more than the 120 frames"),
+        ("run chain --render x.png --every 2", "single picture"),
+        ("run chain --every 2", "no --render"),
+        ("run chain --color strain", "no --render"),
+        ("run chain --size 4 --out out --render missing/x.png", "missing/x.png"),
+        ("render missing", "report.json"),
+        ("render . --render x.bmp", "must end in .png or .gif"),
+        ("render . --backend cpu --adapter x", "--backend cpu uses none"),
+    ] {
+        let output = taut(directory.path(), &HIDDEN, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        let told: Vec<&str> = told.lines().filter(|line| !line.contains("XDG_RUNTIME_DIR")).collect();
+        assert!(told.len() == 1 && told[0].contains(says), "{arguments}: {told:?}");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{arguments}");
+    }
+}
+
+#[test]
+fn damaged_recordings_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    succeeds(&taut(directory.path(), &HIDDEN, "run chain --size 4 --seconds 0.05 --out out --quiet"));
+    let report = directory.path().join("out/report.json");
+    let good = std::fs::read_to_string(&report).unwrap();
+    let refused = |says: &str| {
+        let output = taut(directory.path(), &HIDDEN, "render out");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && told.contains(says), "{says}: {told}");
+    };
+    for (from, to, says) in [
+        ("\"chain\"", "\"shirt.obj\"", "no built-in scene"),
+        ("\"size\": 4", "\"size\": 5", "has 4 points, but the mesh has 5 vertices"),
+        ("\"size\": 4", "\"size\": -4", "has no size"),
+        ("\"fps\": 60.0", "\"fps\": 0.0", "has no fps"),
+        ("{", "[", "malformed"),
+    ] {
+        assert!(good.contains(from), "{from} is not in {good}");
+        std::fs::write(&report, good.replacen(from, to, 1)).unwrap();
+        refused(says);
+    }
+    std::fs::write(&report, &good).unwrap();
+    std::fs::write(directory.path().join("out/cloth.pc2"), b"POINTCACHE2").unwrap();
+    refused("cloth.pc2");
+}
