@@ -10,8 +10,8 @@ use crate::cloth::Pose;
 /// Side of the shadow map in texels.
 pub(crate) const SHADOW_SIDE: u32 = 2048;
 /// How soft shadows are on surfaces and on the ground, as parts of the stage's radius.
-const SOFTNESS: f32 = 0.007;
-const GROUND_SOFTNESS: f32 = 0.035;
+const SOFTNESS: f32 = 0.008;
+const GROUND_SOFTNESS: f32 = 0.05;
 
 /// Twin of `Globals` in `render.wgsl`.
 #[repr(C)]
@@ -159,7 +159,7 @@ pub(crate) struct Point {
     pub(crate) front: bool,
 }
 
-fn reached(globals: &Globals, map: &ShadowMap, world: Vec3, softness: f32) -> f32 {
+fn reached(globals: &Globals, map: &ShadowMap, world: Vec3, softness: f32, side: i32) -> f32 {
     let clip = globals.light_projection * world.extend(1.0);
     if clip.x.abs().max(clip.y.abs()) > 1.0 {
         return 1.0;
@@ -175,19 +175,21 @@ fn reached(globals: &Globals, map: &ShadowMap, world: Vec3, softness: f32) -> f3
     if !(0.01..=8.99).contains(&few) {
         return few / 9.0;
     }
-    let mut sum = 0.0;
-    for k in 0..49 {
-        let offset = Vec2::new((k % 7) as f32, (k / 7) as f32) / 3.0 - 1.0;
-        sum += map.compare(middle + reach * offset, depth);
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for k in 0..side * side {
+        let offset = 2.0 * Vec2::new((k % side) as f32, (k / side) as f32) / (side - 1) as f32 - 1.0;
+        let weight = (1.1 - offset.x.abs()) * (1.1 - offset.y.abs());
+        sum += weight * map.compare(middle + reach * offset, depth);
+        weights += weight;
     }
-    sum / 49.0
+    sum / weights
 }
 
 fn reached_surface(globals: &Globals, map: &ShadowMap, world: Vec3, normal: Vec3) -> f32 {
     let slope = normal.dot(globals.light);
     let sine = (1.0 - slope * slope).max(0.0).sqrt();
     let lift = (globals.softness + globals.texel) * sine + 1.5 * globals.texel;
-    reached(globals, map, world + if slope >= 0.0 { lift } else { -lift } * normal, globals.softness)
+    reached(globals, map, world + if slope >= 0.0 { lift } else { -lift } * normal, globals.softness, 7)
 }
 
 fn stripes(place: Vec2, width: Vec2) -> Vec2 {
@@ -243,7 +245,7 @@ pub(crate) fn shade_ground(globals: &Globals, map: &ShadowMap, world: Vec3) -> V
     let flat = |point: Vec3| Vec2::new(point.x, point.z);
     let away = flat(world).distance(flat(globals.center)) / globals.radius;
     let near = 1.0 - smoothstep(0.9, 3.2, away);
-    let reach = reached(globals, map, world, globals.ground_softness);
+    let reach = reached(globals, map, world, globals.ground_softness, 15);
     let light = Vec3::new(0.47, 0.49, 0.53).lerp(Vec3::ONE, reach);
     globals.background.lerp(light * globals.ground, near)
 }

@@ -204,8 +204,9 @@ fn place_ground(@builtin(vertex_index) index: u32) -> Ground {
 
 // --- Light. ---
 
-// Part of the light that reaches a point, over a square of this half side [m] of the shadow map.
-fn reached(world: vec3<f32>, softness: f32) -> f32 {
+// Part of the light that reaches a point, over a square of this half side [m] of the shadow map, and a weighted mean of this
+// many places along its sides.
+fn reached(world: vec3<f32>, softness: f32, side: i32) -> f32 {
     let clip = globals.light_projection * vec4<f32>(world, 1.0);
     // The map holds everything that casts a shadow; what is outside of it, or behind it all, has none.
     if (max(abs(clip.x), abs(clip.y)) > 1.0) {
@@ -224,11 +225,14 @@ fn reached(world: vec3<f32>, softness: f32) -> f32 {
         return few / 9.0;
     }
     var sum = 0.0;
-    for (var k = 0; k < 49; k++) {
-        let offset = vec2<f32>(f32(k % 7), f32(k / 7)) / 3.0 - 1.0;
-        sum += textureSampleCompareLevel(shadow_map, shadow_sampler, middle + reach * offset, depth);
+    var weights = 0.0;
+    for (var k = 0; k < side * side; k++) {
+        let offset = 2.0 * vec2<f32>(f32(k % side), f32(k / side)) / f32(side - 1) - 1.0;
+        let weight = (1.1 - abs(offset.x)) * (1.1 - abs(offset.y));
+        sum += weight * textureSampleCompareLevel(shadow_map, shadow_sampler, middle + reach * offset, depth);
+        weights += weight;
     }
-    return sum / 49.0;
+    return sum / weights;
 }
 
 // Light on a surface of this normal, lifted off itself by as much as its slope asks for.
@@ -236,7 +240,7 @@ fn reached_surface(world: vec3<f32>, normal: vec3<f32>) -> f32 {
     let slope = dot(normal, globals.light);
     let sine = sqrt(max(1.0 - slope * slope, 0.0));
     let lift = (globals.softness + globals.texel) * sine + 1.5 * globals.texel;
-    return reached(world + select(-lift, lift, slope >= 0.0) * normal, globals.softness);
+    return reached(world + select(-lift, lift, slope >= 0.0) * normal, globals.softness, 7);
 }
 
 // Part of the time that a square wave of period 1 is up, over a width.
@@ -307,7 +311,7 @@ fn shade_surface(surface: Surface, @builtin(front_facing) front: bool) -> @locat
 fn shade_ground(ground: Ground) -> @location(0) vec4<f32> {
     let away = distance(ground.world.xz, globals.center.xz) / globals.radius;
     let near = 1.0 - smoothstep(0.9, 3.2, away);
-    let reach = reached(ground.world, globals.ground_softness);
+    let reach = reached(ground.world, globals.ground_softness, 15);
     let light = mix(vec3<f32>(0.47, 0.49, 0.53), vec3<f32>(1.0), reach);
     return encoded(mix(globals.background, light * globals.ground, near));
 }

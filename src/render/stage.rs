@@ -113,10 +113,11 @@ impl Stage {
         let slanted = solids.iter().filter(|solid| is_slanted(solid));
         points.extend(slanted.flat_map(|solid| board_corners(solid, self)));
         let mut stage = self.clone().around(&points);
-        // Some of the ground too, or nothing tells where it is.
+        // Some of the ground too, if it is near: it tells where everything is.
         if let Some(ground) = stage.ground {
-            let foot = |point: &Vec3| Vec3::new(point.x, ground, point.z);
-            let feet: Vec<Vec3> = stage.points.iter().map(foot).collect();
+            let lowest = stage.points.iter().map(|point| point.y).fold(f32::INFINITY, f32::min);
+            let floor = ground.clamp((lowest - 0.25 * stage.radius).min(lowest), lowest);
+            let feet: Vec<Vec3> = stage.points.iter().map(|point| Vec3::new(point.x, floor, point.z)).collect();
             stage.points.extend(feet);
         }
         stage

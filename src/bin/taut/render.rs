@@ -153,6 +153,7 @@ pub(crate) struct Pictures {
     size: [u32; 2],
     /// Frames from one picture to the next; `None` for the last frame alone.
     every: Option<u32>,
+    fps: f64,
     last: u32,
     count: u32,
     start: [f64; 3],
@@ -162,13 +163,16 @@ pub(crate) struct Pictures {
 #[derive(Debug)]
 enum Painter {
     Cpu,
-    /// With the simulation's own buffers, or with positions that are uploaded.
-    Gpu {
-        offscreen: Box<Offscreen>,
-        skin: Skin,
-        props: Vec<Prop>,
-        uploads: bool,
-    },
+    Gpu(Box<OnGpu>),
+}
+
+#[derive(Debug)]
+struct OnGpu {
+    offscreen: Offscreen,
+    skin: Skin,
+    props: Vec<Prop>,
+    /// Whether positions are uploaded: the skin has not the simulation's own buffers.
+    uploads: bool,
 }
 
 impl Pictures {
@@ -217,6 +221,7 @@ impl Pictures {
             look,
             size,
             every,
+            fps,
             last: frames,
             count,
             start,
@@ -227,7 +232,11 @@ impl Pictures {
     pub(crate) fn told(&self) -> String {
         let [width, height] = self.size;
         match self.every {
-            Some(_) => format!("{} frames of {width} × {height}, {}", self.count, self.by),
+            Some(every) => {
+                // GIF viewers show no picture for less than a fiftieth of a second.
+                let slow = if f64::from(every) < 0.02 * self.fps { ", slower than in life" } else { "" };
+                format!("{} frames of {width} × {height}{slow}, {}", self.count, self.by)
+            }
             None => format!("{width} × {height}, {}", self.by),
         }
     }
@@ -269,7 +278,8 @@ impl Pictures {
                 let view = raster::View { camera, look: &self.look, stage };
                 raster::draw(self.size, &view, &[(&self.fabric, positions)], &solids)?
             }
-            Painter::Gpu { offscreen, skin, props, uploads } => {
+            Painter::Gpu(on_gpu) => {
+                let OnGpu { offscreen, skin, props, uploads } = on_gpu.as_ref();
                 if *uploads {
                     skin.place(offscreen.renderer(), &self.fabric, positions)?;
                 }
@@ -298,7 +308,7 @@ impl Painter {
         let made = Offscreen::new_blocking(gpu, size).and_then(|offscreen| {
             let (skin, uploads) = skin(&offscreen)?;
             let props = forms.iter().map(|form| Prop::new(offscreen.renderer(), form)).collect::<taut::Result<_>>()?;
-            Ok(Self::Gpu { offscreen: Box::new(offscreen), skin, props, uploads })
+            Ok(Self::Gpu(Box::new(OnGpu { offscreen, skin, props, uploads })))
         });
         match made {
             Ok(painter) => (painter, format!("drawn by {label}")),
