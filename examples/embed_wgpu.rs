@@ -80,7 +80,9 @@ async fn run(path: String) -> Result<(), Box<dyn Error>> {
         );
     }
     // ---
-    image::save_buffer(&path, &pixels, SIZE.width, SIZE.height, image::ColorType::Rgba8)?;
+    let mut png = png::Encoder::new(std::fs::File::create(&path)?, SIZE.width, SIZE.height);
+    png.set_color(png::ColorType::Rgba);
+    png.write_header()?.write_image_data(&pixels)?;
     println!("wrote {path}");
     Ok(())
 }
