@@ -567,7 +567,6 @@ fn damaged_recordings_are_named() {
         assert!(output.status.code() == Some(2) && told.contains(says), "{says}: {told}");
     };
     for (from, to, says) in [
-        ("\"chain\"", "\"shirt.obj\"", "no built-in scene"),
         ("\"size\": 4", "\"size\": 5", "has 4 points, but the mesh has 5 vertices"),
         ("\"size\": 4", "\"size\": -4", "has no size"),
         ("\"fps\": 60.0", "\"fps\": 0.0", "has no fps"),
