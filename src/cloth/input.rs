@@ -3,6 +3,7 @@
 #[cfg(doc)]
 use crate::Cloth;
 use crate::settings::Settings;
+use crate::stage::wind::Wind;
 use crate::substeps::Substeps;
 
 /// What the caller says about one frame.
@@ -52,6 +53,10 @@ pub struct Live {
     pub gravity: [f32; 3],
     /// See [`Settings::drag`].
     pub drag: f32,
+    /// See [`Settings::wind`]; it may begin and end, too.
+    pub wind: Option<Wind>,
+    /// See [`Settings::damping`].
+    pub damping: f32,
     /// See [`Settings::substeps`].
     pub substeps: Substeps,
     /// See [`Settings::dispatch_budget`].
@@ -66,6 +71,8 @@ impl Live {
             stretch_max: settings.stretch_max,
             gravity: settings.gravity,
             drag: settings.drag,
+            wind: settings.wind,
+            damping: settings.damping,
             substeps: settings.substeps,
             dispatch_budget: settings.dispatch_budget,
         }
@@ -77,6 +84,8 @@ impl Live {
         settings.stretch_max = self.stretch_max;
         settings.gravity = self.gravity;
         settings.drag = self.drag;
+        settings.wind = self.wind;
+        settings.damping = self.damping;
         settings.substeps = self.substeps;
         settings.dispatch_budget = self.dispatch_budget;
     }

@@ -541,7 +541,9 @@ impl Cloth {
     fn record(&mut self, plan: Plan, budget: Option<u64>) -> Result<()> {
         let varies = self.settings.method.solver().varies() && self.recorded.frame != self.frame;
         let key = |plan: &Plan| (plan.least, plan.most, plan.implicit, plan.bounded);
-        let same = key(&self.recorded.asked) == key(&plan) && self.recorded.held == (self.held > 0);
+        let same = key(&self.recorded.asked) == key(&plan)
+            && self.recorded.held == (self.held > 0)
+            && self.recorded.windy == self.settings.wind.is_some();
         if same && self.recorded.budget == budget && !varies {
             self.recorded.plan = Plan { most: self.recorded.plan.most, ..plan };
             return Ok(());

@@ -17,13 +17,16 @@ pub(super) struct Recorded {
     pub(super) budget: Option<u64>,
     /// Whether vertices may be held.
     pub(super) held: bool,
+    /// Whether there is air.
+    pub(super) windy: bool,
     pub(super) program: Program,
 }
 
-/// A program with every kernel that a frame of any length may need: springs may be integrated in both ways, and vertices
-/// held or not.
+/// A program with every kernel that a frame may need, whatever its length and what [`crate::Live`] has: springs may be
+/// integrated in both ways, vertices held or not, and wind may begin.
 pub(super) fn every_kernel(shape: &Shape, settings: &Settings, recorded: &Recorded) -> Result<Program> {
     let mut items = Vec::new();
+    let settings = &Settings { wind: Some(settings.wind.unwrap_or_default()), ..settings.clone() };
     for both in [false, true] {
         let plan = Plan { implicit: both, most: 2, bounded: true, ..recorded.plan };
         items.extend(record(shape, settings, plan, recorded.frame, None, both)?.program.items);
@@ -63,5 +66,6 @@ pub(super) fn record(
             return Err(Error::Budget { budget, needed });
         }
     }
-    Ok(Recorded { asked, plan, frame, budget, held, program })
+    let windy = settings.wind.is_some();
+    Ok(Recorded { asked, plan, frame, budget, held, windy, program })
 }

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use glam::{Mat4, Vec2, Vec3, Vec4};
 
-use super::look::{Coloring, HEAT, Look, linear};
+use super::look::{Coloring, Look, linear};
 use super::{Camera, Stage};
 use crate::cloth::Pose;
 
@@ -32,7 +32,7 @@ pub(crate) struct Globals {
     pub(crate) ground_height: f32,
     pub(crate) strain_scale: f32,
     padding: Vec2,
-    heat: [[f32; 4]; HEAT.len()],
+    heat: [[f32; 4]; Coloring::HEAT.len()],
 }
 
 /// Twin of `Object` in `render.wgsl`.
@@ -76,7 +76,7 @@ impl Globals {
             ground_height: stage.ground.unwrap_or_default(),
             strain_scale,
             padding: Vec2::ZERO,
-            heat: HEAT.map(|color| linear(color).extend(1.0).to_array()),
+            heat: Coloring::HEAT.map(|color| linear(color).extend(1.0).to_array()),
         }
     }
 }

@@ -21,6 +21,9 @@ pub enum Coloring {
 }
 
 impl Coloring {
+    /// Colors of strain, sRGB, in equal steps from none to twice the limit: yellow is the limit.
+    pub const HEAT: [[u8; 3]; 5] = [[88, 124, 178], [84, 176, 160], [246, 214, 82], [226, 102, 48], [146, 22, 44]];
+
     /// Strain against the limit and the band of these settings.
     pub fn strain(settings: &Settings) -> Self {
         Self::Strain { limit: settings.strain_limit, band: [settings.stretch_min, settings.stretch_max] }
@@ -91,17 +94,13 @@ pub(crate) fn encoded(color: Vec3) -> [u8; 3] {
     })
 }
 
-/// Colors of the heat map, sRGB, in equal steps from no strain to twice the limit: yellow is the limit. `heat` of
-/// `render.wgsl` is its twin.
-pub(crate) const HEAT: [[u8; 3]; 5] = [[88, 124, 178], [84, 176, 160], [246, 214, 82], [226, 102, 48], [146, 22, 44]];
-
-/// The linear color of a strain over twice the limit, 0 … 1.
+/// The linear color of a strain over twice the limit, 0 … 1; `heat` of `render.wgsl` is its twin.
 pub(crate) fn heat(part: f32) -> Vec3 {
-    let steps = (HEAT.len() - 1) as f32;
+    let steps = (Coloring::HEAT.len() - 1) as f32;
     // NaN is as bad as it gets.
     let place = if part < 1.0 { steps * part.max(0.0) } else { steps };
-    let step = (place as usize).min(HEAT.len() - 2);
-    linear(HEAT[step]).lerp(linear(HEAT[step + 1]), place - step as f32)
+    let step = (place as usize).min(Coloring::HEAT.len() - 2);
+    linear(Coloring::HEAT[step]).lerp(linear(Coloring::HEAT[step + 1]), place - step as f32)
 }
 
 #[cfg(test)]
@@ -117,10 +116,10 @@ mod tests {
 
     #[test]
     fn the_limit_is_yellow_and_what_is_no_number_is_red() {
-        assert_eq!(encoded(heat(0.0)), HEAT[0]);
-        assert_eq!(encoded(heat(0.5)), HEAT[2]);
+        assert_eq!(encoded(heat(0.0)), Coloring::HEAT[0]);
+        assert_eq!(encoded(heat(0.5)), Coloring::HEAT[2]);
         for over in [1.0, 7.0, f32::INFINITY, f32::NAN] {
-            assert_eq!(encoded(heat(over)), HEAT[4]);
+            assert_eq!(encoded(heat(over)), Coloring::HEAT[4]);
         }
     }
 }

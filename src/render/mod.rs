@@ -60,13 +60,5 @@ pub use picture::{Picture, check_size};
 pub use skin::{Prop, Skin};
 pub use stage::Stage;
 
-use crate::cloth::Pose;
-use crate::solid::Solid;
-
-/// Where solids are after this time at their velocities \[s\], for runs of which only the cloth was recorded.
-pub fn poses_after(solids: &[Solid], seconds: f32) -> Vec<Pose> {
-    solids.iter().map(|solid| solid.advanced(seconds)).collect()
-}
-
 /// The WGSL of [`Renderer`].
 pub const WGSL: &str = include_str!("render.wgsl");

@@ -122,6 +122,19 @@ impl Scene {
         Self { name: name.into(), mesh, start, solids, settings, script }
     }
 
+    /// The solids where they are after a time \[s\], as their velocities and the script say: for runs of which only the cloth
+    /// was recorded.
+    pub fn solids_at(&self, time: f64) -> Vec<Solid> {
+        let moved = |solid: &Solid| Solid { pose: solid.advanced(time as f32), ..solid.clone() };
+        let mut solids: Vec<Solid> = self.solids.iter().map(moved).collect();
+        for motion in &self.script.solids {
+            if let Some(solid) = solids.get_mut(motion.solid) {
+                solid.pose = motion.pose(time);
+            }
+        }
+        solids
+    }
+
     fn at_rest(name: &'static str, descriptor: MeshDescriptor) -> Result<Self> {
         let mesh = Mesh::new(descriptor)?;
         let start = mesh.positions().to_vec();

@@ -11,6 +11,8 @@ mod run;
 mod scene;
 mod summary;
 mod validate;
+#[cfg(feature = "viewer")]
+mod view;
 
 use std::process::ExitCode;
 
@@ -32,6 +34,13 @@ enum Command {
     Run(options::Options),
     /// Print a built-in scene as a file that `run` takes, or list the fabrics that files can name
     Scene(scene::Options),
+    /// Open a window: look around, pull the cloth, change the solver and the wind
+    #[cfg(feature = "viewer")]
+    View(view::Options),
+    /// Open a window (in programs built with the feature `viewer`)
+    #[cfg(not(feature = "viewer"))]
+    #[command(hide = true)]
+    View(NoView),
     /// Draw a picture or an animation of a finished run
     Render(render::Options),
     /// List the graphics adapters and what matters about them here
@@ -43,6 +52,14 @@ enum Command {
     /// Check that an adapter computes the right cloth: kernel by kernel against the CPU, and whole steps against f64
     #[command(after_help = VALIDATE_CODES)]
     Validate(validate::Options),
+}
+
+/// Whatever is given to a command that is not there.
+#[cfg(not(feature = "viewer"))]
+#[derive(Debug, clap::Args)]
+struct NoView {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    _arguments: Vec<String>,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some frames are over the limit, or a comparison found something slower; \
@@ -82,6 +99,12 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(options) => run::run(&options),
         Command::Scene(options) => scene::print(&options),
+        #[cfg(feature = "viewer")]
+        Command::View(options) => view::view(&options),
+        #[cfg(not(feature = "viewer"))]
+        Command::View(_) => Err(anyhow::anyhow!(
+            "this program was built without the window; cargo run --release --features viewer -- view has it"
+        )),
         Command::Render(options) => render::render(&options),
         Command::Adapters(options) => adapters::list(&options),
         Command::Bench(options) => bench::bench(&options),
@@ -97,12 +120,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line, and which of the options of `run` were given and not left to their defaults.
+/// The command line, and which of the options of `run` and `view` were given and not left to their defaults.
 fn arguments() -> Result<Arguments, clap::Error> {
     let matches = Arguments::command().try_get_matches()?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
-    if let (Command::Run(options), Some((_, matches))) = (&mut arguments.command, matches.subcommand()) {
-        options.note_given(matches);
+    if let Some((_, matches)) = matches.subcommand() {
+        match &mut arguments.command {
+            Command::Run(options) => options.subject.note_given(matches),
+            #[cfg(feature = "viewer")]
+            Command::View(options) => options.subject_mut().note_given(matches),
+            _ => {}
+        }
     }
     Ok(arguments)
 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::parser::ValueSource;
 use taut::io::export::Target;
+use taut::scene::SceneFile;
 use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 use crate::render::PictureOptions;
@@ -15,62 +17,12 @@ use crate::scene::{self, SceneParser};
 /// Options of `taut run`.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
-    /// What is simulated: a built-in scene, or a scene file (FILE.toml; see `taut scene`), whose settings the options
-    /// below override where they are given
-    #[arg(value_name = "SCENE", default_value = "hang", value_parser = SceneParser)]
-    pub(crate) scene: String,
-
-    /// The options that were given and not left to their defaults.
-    #[arg(skip)]
-    pub(crate) given: BTreeSet<String>,
-
-    /// Vertices per side, or along the chain
-    #[arg(long, value_name = "N", default_value = "71", value_parser = size, allow_negative_numbers = true)]
-    pub(crate) size: u32,
-
     #[command(flatten)]
-    pub(crate) own: crate::mesh::MeshOptions,
-
-    /// What keeps the cloth from stretching
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "auto",
-        value_parser = PossibleValuesParser::new(Method::NAMES)
-    )]
-    pub(crate) solver: String,
-
-    /// Largest strain allowed: a fraction (0.01) or percent (1%)
-    #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = strain, allow_hyphen_values = true)]
-    pub(crate) strain: f64,
+    pub(crate) subject: SubjectOptions,
 
     /// Time to simulate [s], rounded to whole frames
     #[arg(long, value_name = "S", default_value = "2", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: f64,
-
-    /// Frames per second
-    #[arg(long, value_name = "FPS", default_value = "60", value_parser = fps, allow_negative_numbers = true)]
-    pub(crate) fps: f64,
-
-    /// Substeps per frame: a number, or auto for as many as mesh and load ask for
-    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = substeps, allow_negative_numbers = true)]
-    pub(crate) substeps: Substeps,
-
-    /// What makes the linear solves of fast-projection converge
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = PossibleValuesParser::new(Preconditioner::NAMES))]
-    pub(crate) preconditioner: String,
-
-    /// Step in time with BDF2, which keeps more of the motion, instead of Euler
-    #[arg(long)]
-    pub(crate) bdf2: bool,
-
-    /// Where to run; auto takes a GPU if there is one, and the CPU rather than a software adapter
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) backend: BackendName,
-
-    /// Part of the name of the adapter to run on, or of "name (backend)"; see `taut adapters`
-    #[arg(long, value_name = "SUBSTRING", value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) adapter: Option<String>,
 
     /// Write rest.obj, cloth.pc2 and report.json to this directory; it is made if it is missing
     #[arg(long, value_name = "DIR")]
@@ -100,6 +52,63 @@ pub(crate) struct Options {
     pub(crate) quiet: bool,
 }
 
+/// What is simulated, how and where; shared by `taut run` and `taut view`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct SubjectOptions {
+    /// What is simulated: a built-in scene, or a scene file (FILE.toml; see `taut scene`), whose settings the options
+    /// below override where they are given
+    #[arg(value_name = "SCENE", default_value = "hang", value_parser = SceneParser)]
+    pub(crate) scene: String,
+
+    /// The options that were given and not left to their defaults.
+    #[arg(skip)]
+    pub(crate) given: BTreeSet<String>,
+
+    /// Vertices per side, or along the chain
+    #[arg(long, value_name = "N", default_value = "71", value_parser = size, allow_negative_numbers = true)]
+    pub(crate) size: u32,
+
+    #[command(flatten)]
+    pub(crate) own: crate::mesh::MeshOptions,
+
+    /// What keeps the cloth from stretching
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "auto",
+        value_parser = PossibleValuesParser::new(Method::NAMES)
+    )]
+    pub(crate) solver: String,
+
+    /// Largest strain allowed: a fraction (0.01) or percent (1%)
+    #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = strain, allow_hyphen_values = true)]
+    pub(crate) strain: f64,
+
+    /// Frames per second
+    #[arg(long, value_name = "FPS", default_value = "60", value_parser = fps, allow_negative_numbers = true)]
+    pub(crate) fps: f64,
+
+    /// Substeps per frame: a number, or auto for as many as mesh and load ask for
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = substeps, allow_negative_numbers = true)]
+    pub(crate) substeps: Substeps,
+
+    /// What makes the linear solves of fast-projection converge
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = PossibleValuesParser::new(Preconditioner::NAMES))]
+    pub(crate) preconditioner: String,
+
+    /// Step in time with BDF2, which keeps more of the motion, instead of Euler
+    #[arg(long)]
+    pub(crate) bdf2: bool,
+
+    /// Where to run; auto takes a GPU if there is one, and the CPU rather than a software adapter
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) backend: BackendName,
+
+    /// Part of the name of the adapter to run on, or of "name (backend)"; see `taut adapters`
+    #[arg(long, value_name = "SUBSTRING", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) adapter: Option<String>,
+}
+
 /// The names of [`Backend`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum BackendName {
@@ -118,7 +127,7 @@ impl From<BackendName> for Backend {
     }
 }
 
-impl Options {
+impl SubjectOptions {
     /// Remembers which options were given.
     pub(crate) fn note_given(&mut self, matches: &ArgMatches) {
         let given = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
@@ -163,18 +172,52 @@ impl Options {
         }
     }
 
+    /// Length of a frame \[s\].
+    pub(crate) fn dt(&self) -> f32 {
+        self.fps.recip() as f32
+    }
+
+    /// Refuses an adapter where none is used.
+    pub(crate) fn check_adapter(&self) -> anyhow::Result<()> {
+        let unused = self.backend == BackendName::Cpu && self.adapter.is_some();
+        anyhow::ensure!(!unused, "--adapter names a graphics adapter, but --backend cpu uses none");
+        Ok(())
+    }
+}
+
+impl Options {
     /// How many frames there are; PC2 counts the start too, in 31 bits.
     pub(crate) fn frames(&self) -> anyhow::Result<u32> {
-        let Self { seconds, fps, .. } = self;
+        let (seconds, fps) = (self.seconds, self.subject.fps);
         let frames = (seconds * fps).round();
         anyhow::ensure!(frames >= 1.0, "{seconds} s at {fps} frames per second is not even one frame");
         anyhow::ensure!(frames < f64::from(i32::MAX), "{seconds} s at {fps} frames per second is too many frames");
         Ok(frames as u32)
     }
 
-    /// Length of a frame \[s\].
-    pub(crate) fn dt(&self) -> f32 {
-        self.fps.recip() as f32
+    /// Takes over what a scene file says about its output, where no option does.
+    pub(crate) fn with_output_of(mut self, file: Option<&SceneFile>) -> anyhow::Result<Self> {
+        let Some(file) = file else { return Ok(self) };
+        let (output, scene) = (&file.output, self.subject.scene.clone());
+        if !self.subject.decides("seconds") {
+            self.seconds = output.seconds.unwrap_or(self.seconds);
+        }
+        if let Some(out) = output.out.as_ref().filter(|_| !self.subject.decides("out")) {
+            self.out = Some(file.output_path(out)?);
+        }
+        if !self.subject.decides("export") {
+            for name in &output.export {
+                let path = file.output_path(name)?;
+                let target = export(&path.to_string_lossy());
+                let refused = |problem| anyhow!("{scene}: output.export {name:?}: {problem}");
+                self.export.push(target.map_err(refused)?);
+            }
+        }
+        if let Some(name) = output.render.as_ref().filter(|_| !self.subject.decides("render")) {
+            let asked = self.picture.ask(&file.output_path(name)?);
+            asked.map_err(|problem| anyhow!("{scene}: output.render {name:?}: {problem}"))?;
+        }
+        Ok(self)
     }
 
     /// Whether there will be files.

@@ -79,7 +79,7 @@ impl Files {
             let parent = target.path().parent().unwrap_or(Path::new(""));
             let context = || format!("cannot make the directory {}", parent.display());
             files.directories.make(parent).with_context(context)?;
-            files.exports.push(Export::create(target, mesh, frames + 1, options.fps)?);
+            files.exports.push(Export::create(target, mesh, frames + 1, options.subject.fps)?);
             files.paths.push(target.path().to_owned());
         }
         if let Some(json) = options.json.as_ref().filter(|_| !options.json_to_stdout()) {

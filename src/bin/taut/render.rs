@@ -9,9 +9,9 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 use taut::io::{import, pc2};
 use taut::render::{
-    Camera, Coloring, Fabric, Form, Items, Look, Offscreen, Picture, PictureFile, Prop, Skin, Stage, check_size,
-    poses_after, raster,
+    Camera, Coloring, Fabric, Form, Items, Look, Offscreen, Picture, PictureFile, Prop, Skin, Stage, check_size, raster,
 };
+use taut::scene::SceneFile;
 use taut::{Backend, Cloth, Gpu, Mesh, Pose, Scene, Settings, Solid};
 
 use crate::Outcome;
@@ -76,7 +76,7 @@ fn picture_name(text: &str) -> Result<PathBuf, String> {
     PictureFile::is_animation(text).map(|_| text.into()).map_err(|error| error.to_string())
 }
 
-fn size(text: &str) -> Result<[u32; 2], String> {
+pub(crate) fn size(text: &str) -> Result<[u32; 2], String> {
     let number = |text: &str| text.parse().map_err(|_| "must be width and height, like 800x600".to_owned());
     let (width, height) = text.split_once(['x', 'X', '×']).unwrap_or((text, ""));
     let size = [number(width)?, number(height)?];
@@ -188,7 +188,7 @@ impl Pictures {
             None => (Painter::Cpu, "drawn on the CPU, as the cloth runs there".to_owned()),
         };
         let look = options.picture.look(cloth.settings());
-        Self::new(&options.picture, options.fps, frames, stage, fabric, forms, look, painter, by)
+        Self::new(&options.picture, options.subject.fps, frames, stage, fabric, forms, look, painter, by)
     }
 
     #[expect(clippy::too_many_arguments, reason = "a constructor of two callers, with what they have in common")]
@@ -370,14 +370,17 @@ impl Recording {
         let positive = |key: &str| report[key].as_f64().filter(|value| *value > 0.0).ok_or_else(|| missing(key));
         let (fps, limit) = (positive("fps")?, positive("strain_limit")?);
         let builtin = taut::scene::NAMES.contains(&name) && report["file"].is_null() && report["import"].is_null();
-        let mut scene = if builtin {
-            Scene::named(name, size.ok_or_else(|| missing("size"))?)?
-        } else {
-            imported_scene(directory, name)?
-        };
-        scene.settings.strain_limit = limit as f32;
         let path = directory.join("cloth.pc2");
         let cloth = pc2::Reader::open(&path)?;
+        let mut scene = match report["file"].as_str() {
+            _ if builtin => Scene::named(name, size.ok_or_else(|| missing("size"))?)?,
+            Some(file) => match filed_scene(file, size) {
+                Ok(scene) if scene.mesh.vertex_count() == cloth.header().points as usize => scene,
+                _ => imported_scene(directory, name)?,
+            },
+            None => imported_scene(directory, name)?,
+        };
+        scene.settings.strain_limit = limit as f32;
         let (points, vertices) = (cloth.header().points as usize, scene.mesh.vertex_count());
         ensure!(points == vertices, "{} has {points} points, but the mesh has {vertices} vertices", path.display());
         ensure!(cloth.header().samples > 0, "{} has no samples", path.display());
@@ -394,17 +397,24 @@ impl Recording {
         pictures.start = center(&self.scene.start);
         for frame in (0..=self.last()).filter(|frame| pictures.wants(*frame)).collect::<Vec<_>>() {
             let Some(positions) = self.cloth.sample(frame)? else { break };
-            let poses = poses_after(&self.scene.solids, (f64::from(frame) / self.fps) as f32);
-            let placed = self.scene.solids.iter().zip(poses).map(|(solid, pose)| Solid { pose, ..solid.clone() });
-            pictures.add(frame, &positions, &placed.collect::<Vec<_>>())?;
+            pictures.add(frame, &positions, &self.scene.solids_at(f64::from(frame) / self.fps))?;
         }
         let told = pictures.told();
         Ok(format!("{}: {told}", pictures.finish()?.display()))
     }
 }
 
-/// The scene of a run whose mesh or scene came from a file: the mesh is the run's `rest.obj`. Solids of a scene file are not
-/// in a run, so they are not drawn.
+/// The scene of a file that is still where it was, for its solids.
+fn filed_scene(file: &str, size: Option<u32>) -> taut::Result<Scene> {
+    let mut file = SceneFile::read(file)?;
+    if let (Some(size), true) = (size, file.size().is_some()) {
+        file.set_size(size)?;
+    }
+    file.scene()
+}
+
+/// The scene of a run whose mesh or scene came from a file that is gone or has changed: the mesh is the run's `rest.obj`,
+/// and there are no solids.
 fn imported_scene(directory: &Path, name: &str) -> Result<Scene> {
     // Nothing is welded: the point cache counts the vertices as they are.
     let options = import::Options { weld: None, ..Default::default() };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use taut::io::atomic::AtomicFile;
 use taut::scene::Script;
@@ -15,7 +15,7 @@ use taut::substeps::StepBounds;
 use taut::{Backend, Cloth, FrameInput, Gpu, Scene, Settings};
 
 use crate::Outcome;
-use crate::options::{BackendName, Options};
+use crate::options::{Options, SubjectOptions};
 use crate::output::{self, Files};
 use crate::render::Pictures;
 use crate::scene::{self, Opened};
@@ -24,20 +24,19 @@ use crate::summary::{Subject, Summary, Tally};
 /// Runs a scene from start to end.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     // Everything that can be refused is refused before a directory is made or a file is opened.
-    let Opened { options, scene, size, origin } = scene::open(options)?;
-    let options = &options;
+    let Opened { options: subject, scene, size, origin, file } = scene::open(&options.subject)?;
+    let options = Options { subject, ..options.clone() }.with_output_of(file.as_ref())?;
+    let (options, subject) = (&options, &options.subject);
     let frames = options.frames()?;
-    if options.backend == BackendName::Cpu && options.adapter.is_some() {
-        bail!("--adapter names a graphics adapter, but --backend cpu uses none");
-    }
-    let settings = options.settings(&scene);
+    subject.check_adapter()?;
+    let settings = subject.settings(&scene);
     settings.validate(&scene.mesh, &scene.start)?;
-    let plan = settings.plan(&StepBounds::new(&scene.mesh), options.dt())?;
+    let plan = settings.plan(&StepBounds::new(&scene.mesh), subject.dt())?;
     Files::check(options)?;
     let stage = options.picture.stage(&scene, frames)?;
     let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
     let band = [settings.stretch_min, settings.stretch_max];
-    let (mut cloth, place) = build(options, scene, settings)?;
+    let (mut cloth, place) = build(subject, scene, settings)?;
 
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
@@ -66,24 +65,24 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         save(&cloth, path)?;
     }
 
-    let subject = Subject {
+    let simulated = Subject {
         on_gpu: place.on_gpu,
         reason: place.reason,
         adapter: place.adapter,
         scene: name,
-        file: scene::is_file(&options.scene).then(|| options.scene.clone()),
+        file: scene::is_file(&subject.scene).then(|| subject.scene.clone()),
         solver,
         size,
         origin,
         vertices: cloth.mesh().vertex_count(),
         edges: cloth.mesh().edge_count(),
-        strain_limit: options.strain,
-        fps: options.fps,
+        strain_limit: subject.strain,
+        fps: subject.fps,
         implicit: plan.implicit,
-        substeps_asked: options.substeps,
+        substeps_asked: subject.substeps,
         picture: pictures.as_ref().map(Pictures::told),
     };
-    let summary = Summary { subject, tally };
+    let summary = Summary { subject: simulated, tally };
     let json = summary.json();
     let mut written = files.finish(&json)?;
     if let Some(pictures) = pictures {
@@ -117,7 +116,7 @@ struct Place {
 }
 
 /// Makes the cloth where the options and the machine allow it.
-fn build(options: &Options, scene: Scene, settings: Settings) -> Result<(Cloth, Place)> {
+fn build(options: &SubjectOptions, scene: Scene, settings: Settings) -> Result<(Cloth, Place)> {
     let backend = Backend::from(options.backend);
     let cloth = Cloth::on_backend_blocking(backend, options.adapter.as_deref(), scene, settings)?;
     let adapter = cloth.gpu().map(|gpu| gpu.adapter().map(Gpu::label).unwrap_or_default());
@@ -135,7 +134,7 @@ fn simulate(
     pictures: &mut Option<Pictures>,
     interrupted: &AtomicBool,
 ) -> Result<Option<Tally>> {
-    let bar = progress_bar(options, frames);
+    let (bar, dt) = (progress_bar(options, frames), options.subject.dt());
     let mut tally = Tally::default();
     let start = cloth.snapshot()?;
     files.write_frame(cloth.mesh(), &start.positions)?;
@@ -143,10 +142,10 @@ fn simulate(
         pictures.add(0, &start.positions, cloth.solids())?;
     }
     while tally.frames() < frames {
-        let start = cloth.frame() as f64 / options.fps;
-        let pin_targets = script.frame(cloth, start, options.dt())?;
+        let start = cloth.frame() as f64 / options.subject.fps;
+        let pin_targets = script.frame(cloth, start, dt)?;
         let clock = Instant::now();
-        cloth.step(&FrameInput { dt: options.dt(), pin_targets: &pin_targets })?;
+        cloth.step(&FrameInput { dt, pin_targets: &pin_targets })?;
         let time = clock.elapsed();
         let snapshot = cloth.snapshot()?;
         files.write_frame(cloth.mesh(), &snapshot.positions)?;

@@ -1,13 +1,13 @@
 //! Scenes by name and as files: `taut scene`, and what `taut run` is given.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use taut::Scene;
 use taut::scene::{Material, NAMES, SceneFile};
 
 use crate::Outcome;
 use crate::mesh::Origin;
-use crate::options::{self, size};
+use crate::options::{SubjectOptions, size};
 use crate::output::{self, significant};
 
 /// Options of `taut scene`.
@@ -82,30 +82,34 @@ impl TypedValueParser for SceneParser {
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// The options, with the file's values where they were not given.
-    pub(crate) options: options::Options,
+    pub(crate) options: SubjectOptions,
     pub(crate) scene: Scene,
     /// Vertices per side, where one number says it.
     pub(crate) size: Option<u32>,
     /// Where a mesh of somebody's own comes from.
     pub(crate) origin: Option<Origin>,
+    /// The file it was read from.
+    pub(crate) file: Option<SceneFile>,
 }
 
 /// Makes the scene that the options name.
-pub(crate) fn open(options: &options::Options) -> Result<Opened> {
+pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
     let mut options = options.clone();
     if let Some((scene, origin)) = options.own.scene()? {
-        return Ok(Opened { options, scene, size: None, origin: Some(origin) });
+        return Ok(Opened { options, scene, size: None, origin: Some(origin), file: None });
     }
     if !is_file(&options.scene) {
         let scene = Scene::named(&options.scene, options.size)?;
         let size = Some(options.size);
-        return Ok(Opened { options, scene, size, origin: None });
+        return Ok(Opened { options, scene, size, origin: None, file: None });
     }
     let mut file = SceneFile::read(&options.scene)?;
     if options.decides("size") {
         file.set_size(options.size).context("--size")?;
     }
-    take_output(&mut options, &file)?;
+    if !options.decides("fps") {
+        options.fps = file.output.fps.unwrap_or(options.fps);
+    }
     let scene = file.scene()?;
     if !options.decides("strain") {
         // The number that was written, not what f32 makes of it.
@@ -114,33 +118,5 @@ pub(crate) fn open(options: &options::Options) -> Result<Opened> {
     if !options.decides("substeps") {
         options.substeps = scene.settings.substeps;
     }
-    Ok(Opened { options, scene, size: file.size(), origin: None })
-}
-
-/// Takes over what the file says about its output, where no option does.
-fn take_output(options: &mut options::Options, file: &SceneFile) -> Result<()> {
-    let output = &file.output;
-    if !options.decides("seconds") {
-        options.seconds = output.seconds.unwrap_or(options.seconds);
-    }
-    if !options.decides("fps") {
-        options.fps = output.fps.unwrap_or(options.fps);
-    }
-    if let Some(out) = output.out.as_ref().filter(|_| !options.decides("out")) {
-        options.out = Some(file.output_path(out)?);
-    }
-    if !options.decides("export") {
-        for name in &output.export {
-            let path = file.output_path(name)?;
-            let target = options::export(&path.to_string_lossy());
-            options
-                .export
-                .push(target.map_err(|problem| anyhow!("{}: output.export {name:?}: {problem}", options.scene))?);
-        }
-    }
-    if let Some(name) = output.render.as_ref().filter(|_| !options.decides("render")) {
-        let asked = options.picture.ask(&file.output_path(name)?);
-        asked.map_err(|problem| anyhow!("{}: output.render {name:?}: {problem}", options.scene))?;
-    }
-    Ok(())
+    Ok(Opened { options, scene, size: file.size(), origin: None, file: Some(file) })
 }

@@ -98,6 +98,11 @@ impl Tally {
         self.frames
     }
 
+    #[cfg(feature = "viewer")]
+    pub(crate) fn frames_over(&self) -> u32 {
+        self.frames_over
+    }
+
     pub(crate) fn strain_max(&self) -> f64 {
         self.strain_max
     }

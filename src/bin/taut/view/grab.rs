@@ -1,0 +1,186 @@
+//! Taking hold of a vertex with the pointer: which one it is, and where it shall go.
+
+use glam::Vec3;
+use taut::Mesh;
+use taut::render::Camera;
+
+/// How fast a vertex follows the pointer at most \[m/s\]: a hand, not a jump.
+const FASTEST: f32 = 6.0;
+/// The smallest part of that way which is tried.
+const LEAST: f32 = 1.0 / 64.0;
+
+/// A vertex that follows the pointer in a plane that faces the camera.
+///
+/// Cloth that does not stretch cannot follow everywhere, and what it can do is known only when it was tried: a frame that is
+/// over the limit is taken back and tried again with less of the way ([`Grab::ways`]), so that the hand stops where the
+/// cloth is taut.
+#[derive(Clone, Debug)]
+pub(super) struct Grab {
+    pub(super) vertex: u32,
+    /// Whether the mesh pins it: then it is led, not held, and stays where it is left.
+    pub(super) pinned: bool,
+    /// Whether no frame has held it yet.
+    pub(super) is_new: bool,
+    /// Where the pointer wants it \[m\].
+    wanted: Vec3,
+    /// Where it was a frame ago \[m\].
+    before: Vec3,
+    /// A point and the normal of the plane.
+    plane: (Vec3, Vec3),
+    /// The part of its way that is tried first.
+    stride: f32,
+}
+
+impl Grab {
+    /// Takes hold of a vertex.
+    pub(super) fn new(mesh: &Mesh, positions: &[[f32; 3]], vertex: u32, camera: &Camera) -> Self {
+        let place = Vec3::from(positions[vertex as usize]);
+        Self {
+            vertex,
+            pinned: mesh.pins().contains(&vertex),
+            is_new: true,
+            wanted: place,
+            before: place,
+            plane: (place, Vec3::from(camera.eye) - Vec3::from(camera.target)),
+            stride: 1.0,
+        }
+    }
+
+    /// The pointer is here, as [`Camera::project`] counts.
+    pub(super) fn follow(&mut self, camera: &Camera, pointer: [f32; 2], aspect: f32) {
+        let (origin, direction) = camera.ray(pointer, aspect);
+        let (origin, direction) = (Vec3::from(origin), Vec3::from(direction));
+        let (point, normal) = self.plane;
+        let along = (point - origin).dot(normal) / direction.dot(normal);
+        // Beyond the horizon there is no such point.
+        if along.is_finite() && along > 0.0 {
+            self.wanted = origin + along * direction;
+        }
+    }
+
+    /// Where it may be after a frame of `dt` \[s\], what is wanted most first: towards the pointer, where it is, back to where
+    /// it was.
+    pub(super) fn ways(&self, positions: &[[f32; 3]], dt: f32) -> [[f32; 3]; 5] {
+        let place = Vec3::from(positions[self.vertex as usize]);
+        let way = (self.wanted - place).clamp_length_max(FASTEST * dt);
+        let part = |part: f32| place + part * self.stride * way;
+        [part(1.0), part(0.5), part(0.25), place, self.before].map(|target| target.to_array())
+    }
+
+    /// The way of this number was taken from where it was at these positions.
+    pub(super) fn took(&mut self, way: usize, positions: &[[f32; 3]]) {
+        self.before = positions[self.vertex as usize].into();
+        let factor = [2.0, 0.5, 0.25, 0.125, 0.125][way.min(4)];
+        self.stride = (self.stride * factor).clamp(LEAST, 1.0);
+    }
+}
+
+/// The vertex under the pointer: a corner of the nearest triangle there, or what is within `tolerance` (a part of the
+/// height of the picture) of it.
+pub(super) fn pick(
+    mesh: &Mesh,
+    triangles: &[[u32; 3]],
+    positions: &[[f32; 3]],
+    camera: &Camera,
+    pointer: [f32; 2],
+    aspect: f32,
+    tolerance: f32,
+) -> Option<u32> {
+    let (origin, direction) = camera.ray(pointer, aspect);
+    let (origin, direction) = (Vec3::from(origin), Vec3::from(direction));
+    let at = |vertex: u32| Vec3::from(positions[vertex as usize]);
+    let hits = triangles.iter().filter_map(|corners| Some((hit(origin, direction, corners.map(at))?, corners)));
+    if let Some((along, corners)) = hits.min_by(|one, other| one.0.total_cmp(&other.0)) {
+        let point = origin + along * direction;
+        let nearest = |one: &&u32, other: &&u32| at(**one).distance(point).total_cmp(&at(**other).distance(point));
+        return corners.iter().min_by(nearest).copied();
+    }
+    let distance = |vertex: u32| {
+        let [x, y] = camera.project(positions[vertex as usize], aspect)?;
+        let away = glam::Vec2::new((x - pointer[0]) * aspect, y - pointer[1]).length();
+        (away <= tolerance).then_some((away, vertex))
+    };
+    let near = (0..mesh.vertex_count() as u32).filter_map(distance);
+    near.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, vertex)| vertex)
+}
+
+/// Where a ray meets a triangle (Möller and Trumbore 1997), from either side.
+fn hit(origin: Vec3, direction: Vec3, [a, b, c]: [Vec3; 3]) -> Option<f32> {
+    let (ab, ac) = (b - a, c - a);
+    let across = direction.cross(ac);
+    let scale = ab.dot(across).recip();
+    let from = origin - a;
+    let u = scale * from.dot(across);
+    let q = from.cross(ab);
+    let v = scale * direction.dot(q);
+    let along = scale * ac.dot(q);
+    // A comparison with NaN is false: a triangle seen from its edge is not met.
+    (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && along > 0.0).then_some(along)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taut::scene;
+
+    /// From above, looking down at the middle of a sheet of a metre.
+    fn above() -> Camera {
+        Camera { eye: [0.5, 3.0, 0.5], target: [0.5, 0.0, 0.5], up: [0.0, 0.0, -1.0], fov: 0.8 }
+    }
+
+    #[test]
+    fn the_vertex_under_the_pointer_is_picked() {
+        let sheet = scene::sheet(11).unwrap();
+        let triangles = sheet.mesh.triangles();
+        let camera = above();
+        for vertex in [0, 7, 60, 120] {
+            let pointer = camera.project(sheet.start[vertex as usize], 1.5).unwrap();
+            let picked = pick(&sheet.mesh, &triangles, &sheet.start, &camera, pointer, 1.5, 0.02);
+            assert_eq!(picked, Some(vertex));
+        }
+        assert_eq!(pick(&sheet.mesh, &triangles, &sheet.start, &camera, [0.01, 0.01], 1.5, 0.02), None);
+        // Of two sheets the nearer one.
+        let mut folded = sheet.start.clone();
+        folded[60] = [0.5, 1.0, 0.5];
+        let picked = pick(&sheet.mesh, &triangles, &folded, &camera, [0.5, 0.5], 1.5, 0.02);
+        assert_eq!(picked, Some(60));
+    }
+
+    #[test]
+    fn chains_are_picked_near_their_vertices() {
+        let chain = scene::chain(5).unwrap();
+        let camera = Camera { eye: [0.5, 0.0, 3.0], target: [0.5, 0.0, 0.0], up: [0.0, 1.0, 0.0], fov: 0.8 };
+        let [x, y] = camera.project(chain.start[3], 1.0).unwrap();
+        let pick = |pointer| pick(&chain.mesh, &[], &chain.start, &camera, pointer, 1.0, 0.02);
+        assert_eq!(pick([x, y + 0.015]), Some(3));
+        assert_eq!(pick([x, y + 0.03]), None);
+    }
+
+    #[test]
+    fn a_vertex_follows_the_pointer_and_yields() {
+        let sheet = scene::sheet(11).unwrap();
+        let camera = above();
+        let (dt, mut positions) = (1.0 / 60.0, sheet.start.clone());
+        let mut grab = Grab::new(&sheet.mesh, &positions, 120, &camera);
+        let near = [1.3, 0.0, 0.7];
+        grab.follow(&camera, camera.project(near, 1.0).unwrap(), 1.0);
+        for _ in 0..10 {
+            let [first, ..] = grab.ways(&positions, dt);
+            let before = std::mem::replace(&mut positions[120], first);
+            assert!(Vec3::from(first).distance(before.into()) <= FASTEST * dt * 1.0001);
+            grab.took(0, &positions);
+        }
+        assert!(Vec3::from(positions[120]).distance(near.into()) < 1e-5);
+        // What fails is tried with less; what goes well with more, up to all of it.
+        grab.follow(&camera, camera.project([3.0, 0.0, 0.7], 1.0).unwrap(), 1.0);
+        let reach = |grab: &Grab| Vec3::from(grab.ways(&positions, dt)[0]).distance(positions[120].into());
+        let whole = reach(&grab);
+        assert!((whole - FASTEST * dt).abs() < 1e-5, "{whole}");
+        grab.took(2, &positions);
+        assert!((reach(&grab) / whole - 0.25).abs() < 1e-4);
+        (0..9).for_each(|_| grab.took(3, &positions));
+        assert!((reach(&grab) / whole - LEAST).abs() < 1e-4);
+        (0..9).for_each(|_| grab.took(0, &positions));
+        assert!((reach(&grab) / whole - 1.0).abs() < 1e-4);
+    }
+}

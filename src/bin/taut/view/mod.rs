@@ -1,0 +1,223 @@
+//! `taut view`: a window with the cloth in it.
+//!
+//! | Module | |
+//! |---|---|
+//! | [`player`] | the simulation: frames, what they reached, what is slid live |
+//! | [`grab`] | which vertex is under the pointer, and where it shall go |
+//! | [`easel`] | the picture in the middle, drawn from the simulation's buffers |
+//! | [`panel`] | buttons, sliders and plots |
+//! | [`window`] | puts them together, and knows mouse and keys |
+
+mod easel;
+mod grab;
+mod panel;
+mod player;
+mod window;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use eframe::egui_wgpu::{WgpuSetup, WgpuSetupCreateNew};
+use eframe::{NativeOptions, egui, wgpu};
+use serde_json::{Value, json};
+use taut::io::atomic::AtomicFile;
+use taut::render::Stage;
+use taut::{Gpu, Scene, Settings};
+
+use crate::Outcome;
+use crate::options::{BackendName, SubjectOptions};
+use crate::output::{self, count, percent};
+use crate::render::size;
+use crate::scene::{self, Opened};
+use player::Player;
+use window::Window;
+
+/// Options of `taut view`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    subject: SubjectOptions,
+
+    /// Width and height of the window in pixels
+    #[arg(long, value_name = "WxH", default_value = "1200x800", value_parser = size, allow_hyphen_values = true)]
+    size_px: [u32; 2],
+
+    /// Wait for Space instead of starting at once
+    #[arg(long)]
+    paused: bool,
+
+    /// Where the screenshots of the key S go; it is made if it is missing
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    screenshots: PathBuf,
+
+    /// Write what was reached as JSON to this file when the window is closed, or to standard output for -
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Options {
+    pub(crate) fn subject_mut(&mut self) -> &mut SubjectOptions {
+        &mut self.subject
+    }
+}
+
+/// What a window is opened with.
+#[derive(Debug)]
+struct Show {
+    scene: Scene,
+    settings: Settings,
+    stage: Stage,
+    fps: f64,
+    backend: BackendName,
+    /// Whether the adapter was chosen by name: then a software one is meant.
+    named: bool,
+    paused: bool,
+    screenshots: PathBuf,
+}
+
+/// What is left when the window was closed.
+#[derive(Debug)]
+struct Ending {
+    player: Player,
+    screenshots: Vec<PathBuf>,
+    adapter: String,
+}
+
+/// Opens a window and comes back when it is closed.
+pub(crate) fn view(options: &Options) -> Result<Outcome> {
+    let Opened { options: subject, scene, .. } = scene::open(&options.subject)?;
+    subject.check_adapter()?;
+    let settings = subject.settings(&scene);
+    settings.validate(&scene.mesh, &scene.start)?;
+    let name = scene.name.to_string();
+    let show = Show {
+        stage: Stage::of(&scene),
+        scene,
+        settings,
+        fps: subject.fps,
+        backend: subject.backend,
+        named: subject.adapter.is_some(),
+        paused: options.paused,
+        screenshots: options.screenshots.clone(),
+    };
+    let mut ending = None;
+    let title = format!("taut: {name}");
+    let native = native_options(&title, options.size_px, subject.adapter.clone());
+    let open = |context: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App + '_>, _> {
+        Ok(Box::new(Window::new(context, show, &mut ending)?))
+    };
+    eframe::run_native(&title, native, Box::new(open)).map_err(told)?;
+    let ending = ending.ok_or_else(|| anyhow!("the window was closed before it was open"))?;
+    tell(options, &name, &ending)?;
+    Ok(Outcome::Done)
+}
+
+/// Without the type names that the errors of a window have.
+fn told(error: eframe::Error) -> anyhow::Error {
+    match error {
+        eframe::Error::AppCreation(error) => anyhow!("{error}"),
+        eframe::Error::WinitEventLoop(error) => anyhow!("there is no display to open a window on: {error}"),
+        error => anyhow!("cannot open a window: {error}"),
+    }
+}
+
+fn native_options(title: &str, [width, height]: [u32; 2], adapter: Option<String>) -> NativeOptions {
+    let adapter = adapter.or_else(|| std::env::var("WGPU_ADAPTER_NAME").ok().filter(|name| !name.is_empty()));
+    let choose = move |adapters: &[wgpu::Adapter], surface: Option<&wgpu::Surface<'_>>| {
+        choose(adapters, surface, adapter.as_deref())
+    };
+    let mut options = NativeOptions {
+        viewport: egui::ViewportBuilder::default()
+            .with_title(title)
+            .with_app_id("taut")
+            .with_inner_size([width as f32, height as f32])
+            .with_min_inner_size([480.0, 320.0]),
+        ..Default::default()
+    };
+    options.wgpu_options.wgpu_setup = WgpuSetup::CreateNew(WgpuSetupCreateNew {
+        native_adapter_selector: Some(Arc::new(choose)),
+        device_descriptor: Arc::new(|_| wgpu::DeviceDescriptor {
+            label: Some("taut view"),
+            required_limits: Gpu::required_limits(),
+            ..Default::default()
+        }),
+        ..WgpuSetupCreateNew::without_display_handle()
+    });
+    options
+}
+
+/// The first adapter that computes, can draw on the window and has the name, if one is asked for; GPUs before software.
+fn choose(
+    adapters: &[wgpu::Adapter],
+    surface: Option<&wgpu::Surface<'_>>,
+    name: Option<&str>,
+) -> Result<wgpu::Adapter, String> {
+    let mut refused = String::new();
+    let mut usable: Vec<&wgpu::Adapter> = Vec::new();
+    for adapter in adapters {
+        let label = Gpu::label(&adapter.get_info());
+        let problem = if name.is_some_and(|name| !label.to_lowercase().contains(&name.to_lowercase())) {
+            "has another name".to_owned()
+        } else if surface.is_some_and(|surface| !adapter.is_surface_supported(surface)) {
+            "cannot draw on this window".to_owned()
+        } else if let Err(error) = Gpu::check(adapter) {
+            error.to_string()
+        } else {
+            usable.push(adapter);
+            continue;
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(refused, "; {label}: {problem}");
+    }
+    usable.sort_by_key(|adapter| adapter.get_info().device_type == wgpu::DeviceType::Cpu);
+    usable.first().map(|adapter| (*adapter).clone()).ok_or_else(|| format!("there is no adapter for a window{refused}"))
+}
+
+/// Prints what was reached, and writes it where that was asked for.
+fn tell(options: &Options, name: &str, ending: &Ending) -> Result<()> {
+    let Ending { player, screenshots, adapter } = ending;
+    let tally = player.tally();
+    let json = json!({
+        "schema_version": 1,
+        "scene": name,
+        "backend": if player.cloth().gpu().is_some() { "gpu" } else { "cpu" },
+        "adapter": adapter,
+        "solver": player.cloth().settings().method.solver().name(),
+        "strain_limit": f64::from(player.cloth().settings().strain_limit),
+        "frames": tally.frames(),
+        "frames_over": tally.frames_over(),
+        "strain_max": tally.strain_max(),
+        "drags": player.drags(),
+        "screenshots": screenshots,
+        "problem": player.problem(),
+    });
+    write_json(options, &json)?;
+    if !options.quiet {
+        let over = match tally.frames_over() {
+            0 => "every one within its limit".to_owned(),
+            over => format!("{} over their limit", count(over.into())),
+        };
+        let (frames, strain) = (count(tally.frames().into()), percent(tally.strain_max()));
+        let told = format!("{frames} frames, {over}; largest strain {strain}");
+        let to_error = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+        if to_error { output::show(&told) } else { output::print(&told)? }
+    }
+    Ok(())
+}
+
+fn write_json(options: &Options, json: &Value) -> Result<()> {
+    let Some(path) = &options.json else { return Ok(()) };
+    if path.as_os_str() == "-" {
+        return output::print(&format!("{json:#}"));
+    }
+    let mut file = AtomicFile::create(path)?;
+    writeln!(file, "{json:#}").with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(file.finish()?)
+}

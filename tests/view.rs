@@ -1,0 +1,263 @@
+//! `taut view` on a display without a screen: a window is opened, looked at, dragged in, and closed.
+//!
+//! Needs `Xvfb` and `xdotool`; where they are missing the tests say so and pass, unless `TAUT_REQUIRE_DISPLAY` is set.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const TAUT: &str = env!("CARGO_BIN_EXE_taut");
+/// A software adapter draws some pictures per second.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The panel takes this much of the right side of the window, with a margin.
+const PANEL: usize = 340;
+
+/// An X server that draws into a file.
+struct Display {
+    server: Child,
+    name: String,
+    directory: tempfile::TempDir,
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+impl Display {
+    fn open() -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let server = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-screen", "0", "900x600x24", "-nolisten", "tcp", "-fbdir"])
+            .arg(directory.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let tools = Command::new("xdotool").arg("version").output();
+        let (Ok(mut server), Ok(_)) = (server, tools) else {
+            assert!(std::env::var_os("TAUT_REQUIRE_DISPLAY").is_none(), "Xvfb and xdotool are needed");
+            eprintln!("not tested: Xvfb and xdotool are needed");
+            return None;
+        };
+        let mut number = String::new();
+        BufReader::new(server.stdout.as_mut().expect("piped")).read_line(&mut number).expect("a display");
+        Some(Self { server, name: format!(":{}", number.trim()), directory })
+    }
+
+    /// Moves the pointer, presses keys and buttons.
+    fn act(&self, actions: &[&str]) {
+        let done = Command::new("xdotool").args(actions).env("DISPLAY", &self.name).status().expect("xdotool");
+        assert!(done.success(), "{actions:?}");
+    }
+
+    /// Gives the keyboard to the window: there is no window manager that would.
+    fn focus(&self) {
+        self.act(&["search", "--name", "^taut: ", "windowfocus", "--sync"]);
+    }
+
+    /// What is on the display: an XWD file of 32 bits per pixel.
+    fn screen(&self) -> Screen {
+        let bytes = fs::read(self.directory.path().join("Xvfb_screen0")).expect("the frame buffer");
+        let word = |index: usize| {
+            let bytes = bytes[4 * index..4 * index + 4].try_into().expect("four bytes");
+            u32::from_be_bytes(bytes) as usize
+        };
+        let (header, width, height, little, row, colors) =
+            (word(0), word(4), word(5), word(7) == 0, word(12), word(19));
+        let start = header + 12 * colors;
+        let color = |x: usize, y: usize| {
+            let at = start + y * row + 4 * x;
+            let pixel: [u8; 4] = bytes[at..at + 4].try_into().expect("four bytes");
+            let [_, red, green, blue] =
+                if little { u32::from_le_bytes(pixel) } else { u32::from_be_bytes(pixel) }.to_be_bytes();
+            [red, green, blue]
+        };
+        let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y))).map(|(x, y)| color(x, y)).collect();
+        Screen { width, pixels }
+    }
+
+    /// The display once it shows what is waited for.
+    fn wait(&self, what: &str, window: &mut Window, shown: impl Fn(&Screen) -> bool) -> Screen {
+        let clock = Instant::now();
+        loop {
+            let screen = self.screen();
+            if shown(&screen) {
+                return screen;
+            }
+            if let Some(status) = window.0.try_wait().expect("a child") {
+                panic!("the window is gone ({status}) while waiting for {what}: {}", window.told());
+            }
+            assert!(clock.elapsed() < PATIENCE, "{what} is not to be seen");
+            sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// The program; it does not outlive a test that fails.
+struct Window(Child);
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Window {
+    fn open(display: &Display, arguments: &[&str], directory: &Path) -> Self {
+        let mut command = Command::new(TAUT);
+        command.arg("view").args(arguments).args(["--size-px", "900x600", "--json", "-", "--quiet"]);
+        command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY").current_dir(directory);
+        // Mesa complains where there is none.
+        command.env("XDG_RUNTIME_DIR", display.directory.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(command.spawn().expect("the program"))
+    }
+
+    /// What it said on standard error.
+    fn told(&mut self) -> String {
+        let mut told = String::new();
+        self.0.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        told
+    }
+
+    /// Waits for its end, which is a good one; what it reported.
+    fn report(mut self) -> serde_json::Value {
+        let mut report = String::new();
+        self.0.stdout.take().expect("piped").read_to_string(&mut report).expect("text");
+        let status = self.0.wait().expect("an end");
+        let told = self.told();
+        assert!(status.success() && told.is_empty(), "{status}: {told}");
+        serde_json::from_str(&report).expect("JSON")
+    }
+}
+
+struct Screen {
+    width: usize,
+    pixels: Vec<[u8; 3]>,
+}
+
+/// Whether a color is of the dark threads of the cloth's front, in any light; all other colors here are warm or gray.
+fn is_thread([red, _, blue]: [u8; 3]) -> bool {
+    u32::from(blue) > u32::from(red) + 50
+}
+
+impl Screen {
+    /// Pixels with threads, in the part with the cloth.
+    fn threads(&self) -> impl Iterator<Item = (usize, usize)> {
+        let place = |index: usize| (index % self.width, index / self.width);
+        let here = move |(x, y): (usize, usize)| x + PANEL < self.width && is_thread(self.pixels[y * self.width + x]);
+        (0..self.pixels.len()).map(place).filter(move |place| here(*place))
+    }
+
+    /// How many of them are near a place.
+    fn threads_near(&self, x: usize, y: usize) -> usize {
+        self.threads().filter(|thread| thread.0.abs_diff(x) <= 14 && thread.1.abs_diff(y) <= 14).count()
+    }
+}
+
+/// One window at a time: they would draw slower and slower.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Pulls a corner of a sheet above a ball, and looks where it went.
+fn drag(backend: &str) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(display) = Display::open() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut window =
+        Window::open(&display, &["drape", "--size", "13", "--paused", "--backend", backend], directory.path());
+    // The light background, and cloth.
+    let background = |screen: &Screen| screen.pixels.iter().filter(|color| **color == [204, 209, 214]).count();
+    let screen = display.wait("the cloth", &mut window, |screen| screen.threads().count() > 500);
+    assert!(background(&screen) > 1000, "the exact color of the background, {} times", background(&screen));
+
+    // The nearest corner is pulled to where no cloth is, then time goes on.
+    let (x, y) = screen.threads().max_by_key(|(_, y)| *y).expect("there are many");
+    let (x, low) = (x - 10, y + 70);
+    assert_eq!(screen.threads_near(x, low), 0, "there is cloth where it shall be pulled to");
+    display.act(&["mousemove", &x.to_string(), &(y - 3).to_string(), "mousedown", "1"]);
+    for part in 1..=7 {
+        display.act(&["mousemove", &x.to_string(), &(y + 10 * part).to_string(), "sleep", "0.1"]);
+    }
+    display.focus();
+    display.act(&["key", "space"]);
+    display.wait("cloth that follows the pointer", &mut window, |screen| screen.threads_near(x, low) > 20);
+
+    display.act(&["key", "s"]);
+    let written = || -> Option<PathBuf> { Some(fs::read_dir(&directory).ok()?.next()?.ok()?.path()) };
+    let is_picture = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "png");
+    display.wait("a screenshot", &mut window, |_| written().filter(is_picture).is_some());
+    display.act(&["mouseup", "1", "sleep", "0.5", "key", "Escape"]);
+    let report = window.report();
+    assert_eq!(report["backend"], backend, "{report}");
+    assert_eq!([&report["drags"], &report["frames_over"]], [1, 0], "{report}");
+    let strain = report["strain_max"].as_f64().expect("a number");
+    assert!(strain > 1e-5 && strain <= 0.01, "{report}");
+    assert!(report["frames"].as_u64().is_some_and(|frames| frames >= 4), "{report}");
+    assert_eq!(report["screenshots"].as_array().map(Vec::len), Some(1), "{report}");
+
+    // The picture is what was on the display, without the panel: of its size, with the cloth where it was pulled.
+    let path = written().expect("it was there");
+    let decoder = png::Decoder::new(BufReader::new(fs::File::open(path).expect("a file")));
+    let mut reader = decoder.read_info().expect("a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+    let info = reader.next_frame(&mut pixels).expect("pixels");
+    assert_eq!(info.height, 600);
+    let (width, channels) = (info.width as usize, info.color_type.samples());
+    let thread = |x: usize, y: usize| {
+        let at = channels * (y * width + x);
+        is_thread([pixels[at], pixels[at + 1], pixels[at + 2]])
+    };
+    let around = (low - 14..=low + 14).flat_map(|y| (x - 14..=x + 14).map(move |x| (x, y)));
+    assert!(around.filter(|(x, y)| thread(*x, *y)).count() > 20);
+}
+
+#[test]
+fn cloth_on_the_cpu_is_dragged() {
+    drag("cpu");
+}
+
+#[test]
+fn cloth_on_the_adapter_is_dragged() {
+    drag("gpu");
+}
+
+#[test]
+fn keys_pause_step_and_reset() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(display) = Display::open() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let arguments = ["curtain", "--size", "9", "--backend", "cpu", "--paused"];
+    let mut window = Window::open(&display, &arguments, directory.path());
+    display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
+    // Paused: exactly the frames that are asked for; a reset does not undo what was counted.
+    display.focus();
+    for key in ["Right", "Right", "r", "Right"] {
+        display.act(&["key", key, "sleep", "0.5"]);
+    }
+    display.act(&["key", "q"]);
+    let report = window.report();
+    assert_eq!(report["frames"], 3, "{report}");
+}
+
+#[test]
+fn without_a_display_there_is_one_sentence() {
+    let ended = Command::new(TAUT)
+        .args(["view", "hang", "--size", "5"])
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .output()
+        .expect("the program");
+    assert_eq!(ended.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert!(told.starts_with("taut: there is no display") && told.lines().count() == 1, "{told}");
+}
