@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use taut::{
-    Cloth, Error, FrameInput, Gpu, PinTarget, Pose, Scene, Settings, Substeps, scene, vertex_attribute, vertex_layout,
-    wgpu,
+    Cloth, Error, FrameInput, Gpu, PinTarget, Pose, Scene, Settings, Substeps, Wind, scene, vertex_attribute,
+    vertex_layout, wgpu,
 };
 
 fn settings() -> Settings {
@@ -455,6 +455,34 @@ fn the_state_can_be_set_on_both_sides_alike() {
         for (a, b) in there.iter().flatten().zip(here.iter().flatten()) {
             assert!((a - b).abs() < 1e-5, "{} m apart on {}", (a - b).abs(), name(&gpu));
         }
+    }
+}
+
+#[test]
+fn wind_begins_and_ends_while_a_cloth_runs() {
+    let wind = Some(Wind { velocity: [0.0, 0.0, 4.0], ..Default::default() });
+    let windy = Settings { wind, ..settings() };
+    let check = |name: String, make: &dyn Fn(Settings) -> Cloth| {
+        let [mut late, mut always, mut never] = [settings(), windy.clone(), settings()].map(make);
+        let step = |cloth: &mut Cloth| {
+            cloth.step(&frame(FRAME)).unwrap();
+            state(cloth)
+        };
+        // It blows from the first frame on, whether it was there before or not.
+        late.change(|live| live.wind = wind).unwrap();
+        assert_eq!(step(&mut late), step(&mut always), "{name}");
+        assert_ne!(state(&late), step(&mut never), "{name}");
+        // Then all are put to the same place, where nothing blows.
+        for cloth in [&mut late, &mut always, &mut never] {
+            cloth.change(|live| live.wind = None).unwrap();
+            cloth.reset().unwrap();
+        }
+        let calm = step(&mut never);
+        assert_eq!([step(&mut late), step(&mut always)], [calm.clone(), calm], "{name}");
+    };
+    check("the CPU".into(), &|settings| cpu(scene::curtain(9).unwrap(), settings));
+    for gpu in gpus() {
+        check(name(&gpu), &|settings| Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings).unwrap());
     }
 }
 

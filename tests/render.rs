@@ -527,6 +527,27 @@ fn the_program_draws_an_animation_and_draws_it_again_from_what_it_wrote() {
 }
 
 #[test]
+fn solids_of_a_scene_file_are_drawn_again_where_they_had_moved_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/scenes/ball_through_curtain.toml");
+    std::fs::copy(file, directory.path().join("ball.toml")).unwrap();
+    let size = "--size-px 96x72 --backend cpu";
+    let run = format!("run ball.toml --size 9 --seconds 0.3 --out out --render x.png --quiet {size}");
+    succeeds(&taut(directory.path(), &[], &run));
+    let draw = format!("render out {size}");
+    succeeds(&taut(directory.path(), &[], &draw));
+    let drawn = |name: &str| png(&directory.path().join(name));
+    // The ball is where its keys say, not quite where the solver's rounding had it.
+    let (_, difference) = compared(&drawn("x.png"), &drawn("out/render.png"), Look::default().background);
+    assert!(difference < 0.1, "{difference}");
+    // Without the file there is still the cloth.
+    std::fs::remove_file(directory.path().join("ball.toml")).unwrap();
+    succeeds(&taut(directory.path(), &[], &draw));
+    let (_, difference) = compared(&drawn("x.png"), &drawn("out/render.png"), Look::default().background);
+    assert!(difference > 1.0, "{difference}");
+}
+
+#[test]
 fn bad_requests_are_one_sentence_and_write_nothing() {
     let directory = tempfile::tempdir().unwrap();
     for (arguments, says) in [

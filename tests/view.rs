@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const TAUT: &str = env!("CARGO_BIN_EXE_taut");
 /// A software adapter draws some pictures per second.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The panel takes this much of the right side of the window, with a margin.
 const PANEL: usize = 340;
 
@@ -34,15 +34,17 @@ impl Drop for Display {
 impl Display {
     fn open() -> Option<Self> {
         let directory = tempfile::tempdir().expect("a directory");
-        let server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "900x600x24", "-nolisten", "tcp", "-fbdir"])
-            .arg(directory.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
         let tools = Command::new("xdotool").arg("version").output();
-        let (Ok(mut server), Ok(_)) = (server, tools) else {
+        let server = tools.and_then(|_| {
+            Command::new("Xvfb")
+                .args(["-displayfd", "1", "-screen", "0", "900x600x24", "-nolisten", "tcp", "-fbdir"])
+                .arg(directory.path())
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+        });
+        let Ok(mut server) = server else {
             assert!(std::env::var_os("TAUT_REQUIRE_DISPLAY").is_none(), "Xvfb and xdotool are needed");
             eprintln!("not tested: Xvfb and xdotool are needed");
             return None;
@@ -132,9 +134,16 @@ impl Window {
 
     /// Waits for its end, which is a good one; what it reported.
     fn report(mut self) -> serde_json::Value {
+        let clock = Instant::now();
+        let status = loop {
+            if let Some(status) = self.0.try_wait().expect("a child") {
+                break status;
+            }
+            assert!(clock.elapsed() < PATIENCE, "the window does not close");
+            sleep(Duration::from_millis(100));
+        };
         let mut report = String::new();
         self.0.stdout.take().expect("piped").read_to_string(&mut report).expect("text");
-        let status = self.0.wait().expect("an end");
         let told = self.told();
         assert!(status.success() && told.is_empty(), "{status}: {told}");
         serde_json::from_str(&report).expect("JSON")
@@ -196,7 +205,7 @@ fn drag(backend: &str) {
     let written = || -> Option<PathBuf> { Some(fs::read_dir(&directory).ok()?.next()?.ok()?.path()) };
     let is_picture = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "png");
     display.wait("a screenshot", &mut window, |_| written().filter(is_picture).is_some());
-    display.act(&["mouseup", "1", "sleep", "0.5", "key", "Escape"]);
+    display.act(&["mouseup", "1", "sleep", "0.5", "key", "q"]);
     let report = window.report();
     assert_eq!(report["backend"], backend, "{report}");
     assert_eq!([&report["drags"], &report["frames_over"]], [1, 0], "{report}");

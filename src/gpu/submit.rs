@@ -4,7 +4,7 @@ use super::readback::{Staging, Waiting};
 use super::runner::{Op, Runner, begin, ready};
 use super::scoped;
 use super::timer::Timer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A recursive future; `Send` where wgpu's types are.
 #[cfg(not(target_arch = "wasm32"))]
@@ -35,6 +35,11 @@ impl Runner {
         self.run_ops(&ops, &mut chunk).await?;
         self.submit(&mut chunk, None)?;
         self.seconds = self.read_timer(waiting).await?;
+        if self.seconds.is_none() && matches!(waiting, Waiting::Block) {
+            // Nothing was read after the last submission.
+            let wait = self.gpu.device.poll(wgpu::PollType::wait_indefinitely());
+            wait.map_err(|error| Error::Device { message: error.to_string() })?;
+        }
         Ok(chunk.submitted)
     }
 

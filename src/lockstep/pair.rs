@@ -69,7 +69,7 @@ impl Pair {
         let names: Vec<&str> = written.iter().map(|number| fields.specs()[*number].name).collect();
         let bytes = pollster::block_on(self.gpu.read(&names, Waiting::Block))?;
         let before = fields.clone();
-        self.cpu.dispatch(dispatch, fields)?;
+        let ran = self.cpu.dispatch(dispatch, fields)?;
         let mut words: &[u32] = &bytemuck::pod_collect_to_vec(&bytes);
         for number in written {
             let buffer = self.gpu.buffer(number)?.size() as usize / 4;
@@ -78,7 +78,8 @@ impl Pair {
             self.field(dispatch, &before, fields, number, field)?;
         }
         self.agreement.dispatches += 1;
-        if !self.agreement.kernels.contains(&dispatch.kernel.name) {
+        // Where a guard was off, nothing was compared but that both did nothing.
+        if ran && !self.agreement.kernels.contains(&dispatch.kernel.name) {
             self.agreement.kernels.push(dispatch.kernel.name);
         }
         Ok(())

@@ -27,6 +27,9 @@
 //! step of symplectic Euler around any of them, [`rattle_step`] the one of RATTLE; [`run`] makes many and measures.
 //! [`Fabric`] is a scene of this crate as such a system, with its shear springs.
 //! [`modified_pcg()`] is the implicit elastic step of Baraff & Witkin (1998) with held particles.
+//!
+//! `taut bench paper` runs them on the figures of the paper; `docs/paper.md` in the repository shows the plots and how
+//! they compare.
 
 #![expect(clippy::expect_used, reason = "indices made here are in range; out of memory ends a reference run")]
 

@@ -59,10 +59,13 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
 /// Compares the program of a cloth on the CPU with its state.
 fn compare(subject: &Subject, cloth: &Cloth, at_most: u64) -> Result<Seen, Failure> {
     let Some(fields) = cloth.fields() else { return Err(Failure::new("the cloth is not on the CPU")) };
-    let agreement = lockstep::compare(subject.gpu(), cloth.program(), &mut fields.clone(), at_most)?;
     let mut kernels: Vec<&str> = cloth.program().dispatches().iter().map(|dispatch| dispatch.kernel.name).collect();
     kernels.sort_unstable();
     kernels.dedup();
+    let agreement = match lockstep::compare(subject.gpu(), cloth.program(), &mut fields.clone(), at_most) {
+        Ok(agreement) => agreement,
+        Err(error) => return Err(Failure { kernels, ..error.into() }),
+    };
     let text = format!(
         "{} dispatches, {} words, worst {:.2} of the bound",
         agreement.dispatches, agreement.words, agreement.worst

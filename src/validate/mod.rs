@@ -131,6 +131,8 @@ pub struct Failure {
     pub message: String,
     /// Kernel, element and both values, where two backends differ.
     pub mismatch: Option<Box<Mismatch>>,
+    /// Kernels of the program that it was about.
+    pub kernels: Vec<&'static str>,
 }
 
 impl fmt::Display for Failure {
@@ -148,14 +150,14 @@ impl From<Error> for Failure {
             Error::Mismatch(mismatch) => Some(mismatch),
             _ => None,
         };
-        Self { message, mismatch }
+        Self { message, mismatch, kernels: Vec::new() }
     }
 }
 
 impl Failure {
     /// A failure without a place, in one sentence.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), mismatch: None }
+        Self { message: message.into(), mismatch: None, kernels: Vec::new() }
     }
 
     /// `Ok` if a figure is at most so much; not a number is more than anything.

@@ -42,7 +42,9 @@ fn run(subject: &Subject, solver: &str, name: &str) -> Result<Seen, Failure> {
         }
         worst = worst.max(there.report.strain.map_or(f64::NAN, |strain| strain.max));
         for (a, b) in center(&here.positions).into_iter().zip(center(&there.positions)) {
-            apart = apart.max((a - b).abs());
+            // NaN must not look like a small distance.
+            let distance = (a - b).abs();
+            apart = if distance.is_nan() { f64::INFINITY } else { apart.max(distance) };
         }
     }
     Failure::unless_at_most("the distance of the centres of mass [m]", apart, CENTER)?;

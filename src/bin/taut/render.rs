@@ -356,7 +356,11 @@ pub(crate) fn render(options: &Options) -> Result<Outcome> {
 struct Recording {
     scene: Scene,
     fps: f64,
+    /// Frames that were simulated before this run.
+    first: u64,
     cloth: pc2::Reader,
+    /// What is missing.
+    note: Option<String>,
 }
 
 impl Recording {
@@ -372,11 +376,16 @@ impl Recording {
         let builtin = taut::scene::NAMES.contains(&name) && report["file"].is_null() && report["import"].is_null();
         let path = directory.join("cloth.pc2");
         let cloth = pc2::Reader::open(&path)?;
+        let mut note = None;
         let mut scene = match report["file"].as_str() {
             _ if builtin => Scene::named(name, size.ok_or_else(|| missing("size"))?)?,
             Some(file) => match filed_scene(file, size) {
                 Ok(scene) if scene.mesh.vertex_count() == cloth.header().points as usize => scene,
-                _ => imported_scene(directory, name)?,
+                other => {
+                    let reason = other.map_or_else(|error| error.to_string(), |_| format!("{file} has changed"));
+                    note = Some(format!("without solids: {reason}"));
+                    imported_scene(directory, name)?
+                }
             },
             None => imported_scene(directory, name)?,
         };
@@ -384,7 +393,8 @@ impl Recording {
         let (points, vertices) = (cloth.header().points as usize, scene.mesh.vertex_count());
         ensure!(points == vertices, "{} has {points} points, but the mesh has {vertices} vertices", path.display());
         ensure!(cloth.header().samples > 0, "{} has no samples", path.display());
-        Ok(Self { scene, fps, cloth })
+        let first = report["first_frame"].as_u64().unwrap_or(0);
+        Ok(Self { scene, fps, first, cloth, note })
     }
 
     /// Number of the last frame; the start is 0.
@@ -397,9 +407,10 @@ impl Recording {
         pictures.start = center(&self.scene.start);
         for frame in (0..=self.last()).filter(|frame| pictures.wants(*frame)).collect::<Vec<_>>() {
             let Some(positions) = self.cloth.sample(frame)? else { break };
-            pictures.add(frame, &positions, &self.scene.solids_at(f64::from(frame) / self.fps))?;
+            let time = (self.first + u64::from(frame)) as f64 / self.fps;
+            pictures.add(frame, &positions, &self.scene.solids_at(time))?;
         }
-        let told = pictures.told();
+        let told = [Some(pictures.told()), self.note].into_iter().flatten().collect::<Vec<_>>().join("; ");
         Ok(format!("{}: {told}", pictures.finish()?.display()))
     }
 }

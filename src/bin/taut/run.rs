@@ -42,6 +42,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
     let mut files = Files::create(options, cloth.mesh(), origin.as_ref(), band, frames)?;
+    let mut checkpoint = options.checkpoint.as_ref().map(AtomicFile::create).transpose()?;
     script.begin(&mut cloth)?;
     if let Some(path) = &options.resume {
         resume(&mut cloth, path)?;
@@ -50,10 +51,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut pictures = stage.map(|stage| Pictures::of_cloth(options, stage, &cloth, frames)).transpose()?;
     let Some(tally) = simulate(options, frames, &mut cloth, &script, &mut files, &mut pictures, &interrupted)? else {
         // What was written so far goes with `files`.
-        let kept = match &options.checkpoint {
-            Some(path) => {
-                save(&cloth, path)?;
-                format!("; --resume {} goes on", path.display())
+        let kept = match checkpoint.take() {
+            Some(file) => {
+                let path = file.path().display().to_string();
+                save(&cloth, file)?;
+                let nothing = if options.writes() { "; nothing else was written" } else { "" };
+                format!("; --resume {path} goes on{nothing}")
             }
             None if options.writes() => "; nothing was written".to_owned(),
             None => String::new(),
@@ -61,10 +64,6 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame() - first));
         return Ok(Outcome::Interrupted);
     };
-    if let Some(path) = &options.checkpoint {
-        save(&cloth, path)?;
-    }
-
     let simulated = Subject {
         on_gpu: place.on_gpu,
         reason: place.reason,
@@ -77,6 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         vertices: cloth.mesh().vertex_count(),
         edges: cloth.mesh().edge_count(),
         strain_limit: subject.strain,
+        first_frame: first,
         fps: subject.fps,
         implicit: plan.implicit,
         substeps_asked: subject.substeps,
@@ -85,6 +85,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let summary = Summary { subject: simulated, tally };
     let json = summary.json();
     let mut written = files.finish(&json)?;
+    if let Some(file) = checkpoint {
+        written.push(file.path().to_owned());
+        save(&cloth, file)?;
+    }
     if let Some(pictures) = pictures {
         written.push(pictures.finish()?);
     }
@@ -102,8 +106,8 @@ fn resume(cloth: &mut Cloth, path: &Path) -> Result<()> {
     cloth.restore(&bytes).with_context(cannot)
 }
 
-fn save(cloth: &Cloth, path: &Path) -> Result<()> {
-    let mut file = AtomicFile::create(path)?;
+fn save(cloth: &Cloth, mut file: AtomicFile) -> Result<()> {
+    let path = file.path().to_owned();
     file.write_all(&cloth.checkpoint()?).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(file.finish()?)
 }
@@ -142,6 +146,10 @@ fn simulate(
         pictures.add(0, &start.positions, cloth.solids())?;
     }
     while tally.frames() < frames {
+        if interrupted.load(Ordering::Relaxed) {
+            bar.finish_and_clear();
+            return Ok(None);
+        }
         let start = cloth.frame() as f64 / options.subject.fps;
         let pin_targets = script.frame(cloth, start, dt)?;
         let clock = Instant::now();
@@ -156,10 +164,6 @@ fn simulate(
         }
         bar.set_message(output::percent(tally.strain_max()));
         bar.inc(1);
-        if interrupted.load(Ordering::Relaxed) {
-            bar.finish_and_clear();
-            return Ok(None);
-        }
     }
     bar.finish_and_clear();
     Ok(Some(tally))

@@ -32,6 +32,8 @@ pub(crate) struct Subject {
     /// As it was typed.
     pub(crate) strain_limit: f64,
     pub(crate) fps: f64,
+    /// Frames that were simulated before this run.
+    pub(crate) first_frame: u64,
     /// Whether springs are integrated implicitly.
     pub(crate) implicit: bool,
     pub(crate) substeps_asked: Substeps,
@@ -162,6 +164,7 @@ impl Summary {
             "part_seconds": parts,
             "size": subject.size,
             "fps": subject.fps,
+            "first_frame": subject.first_frame,
             "seconds": f64::from(tally.frames) / subject.fps,
             "worst_frame": tally.worst_frame,
             "inner_iterations": tally.per_frame(tally.inner_iterations),

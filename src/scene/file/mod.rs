@@ -112,7 +112,7 @@
 //! | Key | Means | Default |
 //! |---|---|---|
 //! | `at` | a part of the generator's grid, or a list of such: `"top"` (the first row), `"bottom"`, `"left"` (the first column), `"right"`, `"top-left"`, `"top-right"`, `"bottom-left"`, `"bottom-right"`, `"corners"`, `"border"`, `"all"`, `"first"`, `"last"` | |
-//! | `indices` | a list of vertices | |
+//! | `indices` | a list of vertices; of a mesh file as they are when seams are welded | |
 //! | `box` | `{ min = […], max = […] }`, borders included \[m\] | |
 //! | `plane` | `{ point = […], normal = […] }`: the side that the normal points to \[m\] | |
 //! | `group` | a group of the mesh file or of `[cloth.groups]` | |

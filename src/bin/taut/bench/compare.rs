@@ -249,6 +249,10 @@ pub(crate) fn compare(first: &ResultFile, second: &ResultFile, options: &Options
     let mut warnings: Vec<String> = reasons.iter().map(Refusal::to_string).collect();
     warnings.extend(different_machines(first, second));
     warnings.extend(pairs.values().filter_map(|[a, b]| doubt(a.as_ref()?, b.as_ref()?)));
+    let missing = pairs.values().filter(|[a, b]| a.is_some() && b.is_none()).count();
+    if missing > 0 {
+        warnings.push(format!("{missing} rows of the first file are not in the second: nothing is said of them"));
+    }
     Ok(Comparison { lines: pairs.values().filter_map(|[a, b]| Line::new(*a, *b, options)).collect(), warnings })
 }
 

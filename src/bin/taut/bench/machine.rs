@@ -43,8 +43,12 @@ fn features() -> Vec<String> {
     let all = [
         ("cli", cfg!(feature = "cli")),
         ("parallel", cfg!(feature = "parallel")),
+        ("import", cfg!(feature = "import")),
         ("reference", cfg!(feature = "reference")),
+        ("render", cfg!(feature = "render")),
+        ("scene-files", cfg!(feature = "scene-files")),
         ("validate", cfg!(feature = "validate")),
+        ("viewer", cfg!(feature = "viewer")),
         ("wgpu-backends", cfg!(feature = "wgpu-backends")),
     ];
     all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name.to_owned()).collect()

@@ -163,8 +163,8 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
             ensure!(folder.is_dir(), "{option}: there is no directory {}", folder.display());
         }
     }
-    let all = options.suites.iter().all(|suite| suite == "adapters");
-    let places = Place::choose(&options.adapter, all, options.quick)?;
+    let all = options.suites.iter().any(|suite| suite == suites::ADAPTERS);
+    let (places, usual) = Place::choose(&options.adapter, all, options.quick)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
@@ -174,18 +174,27 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
         output::say(&banner);
     }
     let mut drawings = Vec::new();
+    let mut failure = None;
     for name in &options.suites {
+        let places = if name == suites::ADAPTERS { &places[..] } else { &places[..usual] };
         if name == suites::PAPER {
-            drawings.extend(paper::run(options, &places, &mut file, &interrupted)?);
+            drawings.extend(paper::run(options, places, &mut file, &interrupted)?);
             continue;
         }
         let suite = SUITES.into_iter().find(|suite| suite.name == *name).context("the suite is listed")?;
-        let runs = suite.runs(options, &places);
-        file.rows.extend(run(&suite, runs, options, &places, &file, &interrupted)?);
+        let runs = suite.runs(options, places);
+        let rows = run(&suite, runs, options, places, &file, &interrupted, &mut failure);
+        file.rows.extend(rows);
+        if failure.is_some() {
+            break;
+        }
     }
-    file.complete = !interrupted.load(Ordering::Relaxed);
+    file.complete = failure.is_none() && !interrupted.load(Ordering::Relaxed);
     tell(&file)?;
     write(&file, options, drawings)?;
+    if let Some(error) = failure {
+        return Err(error.context("stopped; what was finished before is kept and marked as incomplete"));
+    }
     if !file.complete {
         output::say("interrupted: what was finished is kept and marked as incomplete");
         return Ok(Outcome::Interrupted);
@@ -218,7 +227,7 @@ fn judge(first: &ResultFile, second: &ResultFile, options: &compare::Options) ->
     Ok(if comparison.exit_code() == 0 { Outcome::Done } else { Outcome::OverLimit })
 }
 
-/// Runs all repetitions of a suite, interleaved; what was finished when it is interrupted.
+/// Runs all repetitions of a suite, interleaved; what was finished when it is interrupted or something fails.
 fn run(
     suite: &Suite,
     mut runs: Vec<Bench>,
@@ -226,23 +235,27 @@ fn run(
     places: &[Place],
     file: &ResultFile,
     interrupted: &AtomicBool,
-) -> Result<Vec<Row>> {
+    failure: &mut Option<anyhow::Error>,
+) -> Vec<Row> {
     let repetitions = if options.quick { 1 } else { options.repetitions };
     let bar = progress(u64::from(repetitions) * runs.len() as u64);
     for _ in 0..repetitions {
         for bench in &mut runs {
-            if interrupted.load(Ordering::Relaxed) {
+            if interrupted.load(Ordering::Relaxed) || failure.is_some() {
                 break;
             }
-            bar.set_message(bench.label(places));
-            bench.repeat(places)?;
+            let label = bench.label(places);
+            bar.set_message(label.clone());
+            if let Err(error) = bench.repeat(places) {
+                *failure = Some(error.context(label));
+            }
             bar.inc(1);
         }
     }
     bar.finish_and_clear();
     let counted: Vec<_> = runs.iter().filter_map(Bench::counted).collect();
     runs.iter_mut().for_each(|bench| bench.borrow_bytes(&counted));
-    Ok(runs.into_iter().filter_map(|bench| bench.row(suite.name, places, file)).collect())
+    runs.into_iter().filter_map(|bench| bench.row(suite.name, places, file)).collect()
 }
 
 /// A bar on standard error for this many steps.
@@ -315,7 +328,7 @@ fn write(file: &ResultFile, options: &Options, drawings: Vec<(String, String)>) 
     if let Some(path) = &options.json {
         write_file(path, &json)?;
     }
-    if let Some(name) = &options.save_baseline {
+    if let Some(name) = options.save_baseline.as_ref().filter(|_| file.complete) {
         let path = baseline(name)?;
         std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).context("cannot make target/taut-bench")?;
         write_file(&path, &json)?;

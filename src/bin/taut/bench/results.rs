@@ -121,7 +121,7 @@ pub(crate) struct AdapterInfo {
     pub(crate) bytes_per_second: Option<f64>,
 }
 
-/// Streaming bandwidth: bytes read and written per second by a kernel that does nothing else.
+/// Streaming bandwidth: bytes read and written per second by a loop (CPU) or a copy (adapter) that does nothing else.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Roofline {
     /// Of the CPU with all its threads \[B/s\]; those of adapters stand with them.
@@ -179,7 +179,8 @@ pub(crate) struct Row {
     pub(crate) bytes_moved: Option<u64>,
     /// `bytes_moved` per second of median time, over the bandwidth of the place; `None` without either.
     pub(crate) roofline_fraction: Option<f64>,
-    /// Change of the cloth's energy that nothing accounts for, over its energy at the start; `None` if not measured.
+    /// Change of the cloth's kinetic and potential energy, springs left out, over its weight times 1 m: what drag, damping and
+    /// projection take is in it, too; `None` if not measured.
     pub(crate) energy_drift: Option<f64>,
     /// Wall time of the first step, which uploads and warms up and is in no sample \[s\].
     pub(crate) first_step_seconds: f64,

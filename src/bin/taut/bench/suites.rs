@@ -1,11 +1,12 @@
 //! What is run.
 
-use anyhow::{Result, ensure};
-use taut::{Gpu, Method, wgpu};
+use anyhow::{Context, Result, ensure};
+use taut::{Backend, Gpu, Method, wgpu};
 
 use super::Options;
 use super::measure::Bench;
 use super::results::CPU;
+use crate::output;
 
 /// A list of runs with a purpose.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,9 @@ pub(crate) struct Suite {
 
 /// The suite that [`super::paper`] runs.
 pub(crate) const PAPER: &str = "paper";
+
+/// The suite that compares adapters: it runs on all of them.
+pub(crate) const ADAPTERS: &str = "adapters";
 
 /// All suites.
 pub(crate) const SUITES: [Suite; 4] = [
@@ -38,7 +42,7 @@ pub(crate) const SUITES: [Suite; 4] = [
         grows: true,
     },
     Suite {
-        name: "adapters",
+        name: ADAPTERS,
         does: "the automatic solver on the CPU and on every adapter, software too",
         scenes: &["hang", "drape"],
         sizes: &[32, 71],
@@ -112,12 +116,13 @@ impl Place {
         Ok(Self { gpu: Some(gpu), label: Gpu::label(&info), software: info.device_type == wgpu::DeviceType::Cpu })
     }
 
-    /// The CPU, and the adapters that were named; without names the first that is no software, or all of them where
-    /// `all` asks for that. With `quick` also software, because that is for seeing that things work.
-    pub(crate) fn choose(names: &[String], all: bool, quick: bool) -> Result<Vec<Self>> {
+    /// The CPU, and the adapters that were named. Without names the one that simulations would choose, and all others after it
+    /// where `all` asks for that; with `quick` also software, because that is for seeing that things work. How many of them
+    /// are for suites that do not compare adapters comes along.
+    pub(crate) fn choose(names: &[String], all: bool, quick: bool) -> Result<(Vec<Self>, usize)> {
         let mut places = vec![Self::cpu()];
         if names == ["none"] {
-            return Ok(places);
+            return Ok((places, 1));
         }
         let found: Vec<wgpu::Adapter> =
             pollster::block_on(Gpu::adapters()).into_iter().filter(|adapter| Gpu::check(adapter).is_ok()).collect();
@@ -133,15 +138,24 @@ impl Place {
             }
         }
         if !names.is_empty() {
-            return Ok(places);
+            let usual = places.len();
+            return Ok((places, usual));
         }
-        let software = |adapter: &wgpu::Adapter| adapter.get_info().device_type == wgpu::DeviceType::Cpu;
-        let (soft, hard): (Vec<&wgpu::Adapter>, Vec<&wgpu::Adapter>) =
-            found.iter().partition(|adapter| software(adapter));
-        let most = if all { usize::MAX } else { 1 };
-        for adapter in hard.into_iter().chain(soft.into_iter().filter(|_| all || quick)).take(most) {
-            places.push(Self::on(adapter)?);
+        let backend = if quick && !found.is_empty() { Backend::Gpu } else { Backend::Auto };
+        let choice = backend.choose_blocking(None)?;
+        match choice.gpu.as_ref().and_then(Gpu::adapter).map(Gpu::label) {
+            Some(chosen) => {
+                let adapter = found.iter().find(|adapter| label(adapter) == chosen);
+                places.push(Self::on(adapter.context("the chosen adapter is gone")?)?);
+            }
+            None => output::say(&format!("only the CPU is measured unless --adapter names one: {}", choice.reason)),
         }
-        Ok(places)
+        let usual = places.len();
+        for adapter in found.iter().filter(|_| all) {
+            if !places.iter().any(|place| place.label == label(adapter)) {
+                places.push(Self::on(adapter)?);
+            }
+        }
+        Ok((places, usual))
     }
 }

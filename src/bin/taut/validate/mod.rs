@@ -80,6 +80,11 @@ impl Options {
     fn wants(&self, name: &str) -> bool {
         !self.self_test && (self.only.is_empty() || self.only.iter().any(|start| name.starts_with(start)))
     }
+
+    /// Whether all kernels must have been compared: only where nothing was left out.
+    fn wants_coverage(&self) -> bool {
+        !self.self_test && self.only.is_empty()
+    }
 }
 
 const FRESH: &str = "bits/fresh-process";
@@ -99,7 +104,7 @@ pub(crate) fn validate(options: &Options) -> Result<Outcome> {
     if options.fingerprints {
         return tell_fingerprints(adapters);
     }
-    let count = options.checks().len() + usize::from(options.wants(FRESH)) + usize::from(options.wants(COVERAGE));
+    let count = options.checks().len() + usize::from(options.wants(FRESH)) + usize::from(options.wants_coverage());
     ensure!(count > 0, "no check has a name that starts with {}", options.only.join(" or "));
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
@@ -178,9 +183,13 @@ fn test(adapter: wgpu::Adapter, options: &Options, bar: &ProgressBar, interrupte
         bar.set_message(check.name.clone());
         let clock = Instant::now();
         let outcome = check.run(&subject);
-        if let Ok(seen) = &outcome {
-            compared.extend(seen.compared.iter().copied());
-            kernels.extend(seen.kernels.iter().copied());
+        match &outcome {
+            Ok(seen) => {
+                compared.extend(seen.compared.iter().copied());
+                kernels.extend(seen.kernels.iter().copied());
+            }
+            // What was compared until it failed is not known; what should have been is.
+            Err(failure) => kernels.extend(failure.kernels.iter().copied()),
         }
         // A device that was lost fails everything after it: the next check gets a new one.
         let broken = matches!(&outcome, Err(failure) if failure.mismatch.is_none());
@@ -200,7 +209,7 @@ fn test(adapter: wgpu::Adapter, options: &Options, bar: &ProgressBar, interrupte
         }
         bar.inc(1);
     }
-    if options.wants(COVERAGE) && options.only.is_empty() {
+    if options.wants_coverage() {
         let missing: Vec<&str> = kernels.difference(&compared).copied().collect();
         let outcome = if missing.is_empty() {
             Ok(Seen::new(format!("all {} kernels were compared", compared.len())))
@@ -260,7 +269,8 @@ fn tell_fingerprints(adapters: Vec<wgpu::Adapter>) -> Result<Outcome> {
 /// The names of all checks, and the known deviations.
 fn list(options: &Options) -> Result<Outcome> {
     let mut names: Vec<String> = options.checks().into_iter().map(|check| check.name).collect();
-    names.extend([COVERAGE, FRESH].into_iter().filter(|name| options.wants(name)).map(str::to_owned));
+    names.extend(options.wants_coverage().then(|| COVERAGE.to_owned()));
+    names.extend(options.wants(FRESH).then(|| FRESH.to_owned()));
     for name in names {
         output::print(&name)?;
     }
@@ -288,6 +298,11 @@ fn tell(report: &Report, options: &Options) -> Result<Outcome> {
     if !report.complete {
         output::say("interrupted: not everything was checked");
         return Ok(Outcome::Interrupted);
+    }
+    if options.self_test {
+        // A failure of another kind does not show that errors are found.
+        let missed = report.without("planted");
+        ensure!(missed.is_empty(), "the planted error was not found on {}", missed.join(" and "));
     }
     Ok(if report.failed() { Outcome::OverLimit } else { Outcome::Done })
 }

@@ -71,8 +71,8 @@ impl Tested {
         let verdict = match (&outcome, known) {
             (Ok(_), Some(deviation)) if deviation.always => Verdict::Unexpected,
             (Ok(_), _) => Verdict::Passed,
-            (Err(_), None) => Verdict::Failed,
-            (Err(_), Some(_)) => Verdict::Known,
+            (Err(failure), Some(deviation)) if deviation.excuses(failure) => Verdict::Known,
+            (Err(_), _) => Verdict::Failed,
         };
         let (detail, mismatch) = match outcome {
             Ok(seen) => (seen.text, None),
@@ -84,7 +84,9 @@ impl Tested {
             verdict,
             detail,
             mismatch,
-            reason: known.filter(|_| verdict != Verdict::Passed).map(|deviation| deviation.reason),
+            reason: known
+                .filter(|_| matches!(verdict, Verdict::Known | Verdict::Unexpected))
+                .map(|deviation| deviation.reason),
         });
         verdict
     }
@@ -192,7 +194,14 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn failed(&self) -> bool {
-        self.tested.iter().any(|tested| tested.count(Verdict::Failed) > 0)
+        // Nothing checked is nothing passed.
+        self.tested.iter().any(|tested| tested.entries.is_empty() || tested.count(Verdict::Failed) > 0)
+    }
+
+    /// The adapters on which this kernel was not found to differ.
+    pub(crate) fn without(&self, kernel: &str) -> Vec<String> {
+        let found = |entry: &Entry| entry.mismatch.as_deref().is_some_and(|mismatch| mismatch.kernel == kernel);
+        self.tested.iter().filter(|tested| !tested.entries.iter().any(found)).map(Tested::label).collect()
     }
 
     /// A table and the failures of each adapter, and a sentence at the end.

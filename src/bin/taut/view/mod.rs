@@ -22,7 +22,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use eframe::egui_wgpu::{WgpuSetup, WgpuSetupCreateNew};
 use eframe::{NativeOptions, egui, wgpu};
-use serde_json::{Value, json};
+use serde_json::json;
 use taut::io::atomic::AtomicFile;
 use taut::render::Stage;
 use taut::{Gpu, Scene, Settings};
@@ -93,7 +93,6 @@ struct Ending {
 /// Opens a window and comes back when it is closed.
 pub(crate) fn view(options: &Options) -> Result<Outcome> {
     let Opened { options: subject, scene, .. } = scene::open(&options.subject)?;
-    subject.check_adapter()?;
     let settings = subject.settings(&scene);
     settings.validate(&scene.mesh, &scene.start)?;
     let name = scene.name.to_string();
@@ -107,6 +106,11 @@ pub(crate) fn view(options: &Options) -> Result<Outcome> {
         paused: options.paused,
         screenshots: options.screenshots.clone(),
     };
+    // What cannot be written is known before the window is open.
+    let json = match &options.json {
+        Some(path) if path.as_os_str() != "-" => Some(AtomicFile::create(path)?),
+        _ => None,
+    };
     let mut ending = None;
     let title = format!("taut: {name}");
     let native = native_options(&title, options.size_px, subject.adapter.clone());
@@ -115,7 +119,7 @@ pub(crate) fn view(options: &Options) -> Result<Outcome> {
     };
     eframe::run_native(&title, native, Box::new(open)).map_err(told)?;
     let ending = ending.ok_or_else(|| anyhow!("the window was closed before it was open"))?;
-    tell(options, &name, &ending)?;
+    tell(options, json, &name, &ending)?;
     Ok(Outcome::Done)
 }
 
@@ -181,7 +185,7 @@ fn choose(
 }
 
 /// Prints what was reached, and writes it where that was asked for.
-fn tell(options: &Options, name: &str, ending: &Ending) -> Result<()> {
+fn tell(options: &Options, file: Option<AtomicFile>, name: &str, ending: &Ending) -> Result<()> {
     let Ending { player, screenshots, adapter } = ending;
     let tally = player.tally();
     let json = json!({
@@ -198,7 +202,14 @@ fn tell(options: &Options, name: &str, ending: &Ending) -> Result<()> {
         "screenshots": screenshots,
         "problem": player.problem(),
     });
-    write_json(options, &json)?;
+    let to_stdout = options.json.is_some() && file.is_none();
+    if let Some(mut file) = file {
+        let path = file.path().to_owned();
+        writeln!(file, "{json:#}").with_context(|| format!("cannot write {}", path.display()))?;
+        file.finish()?;
+    } else if to_stdout {
+        output::print(&format!("{json:#}"))?;
+    }
     if !options.quiet {
         let over = match tally.frames_over() {
             0 => "every one within its limit".to_owned(),
@@ -206,18 +217,7 @@ fn tell(options: &Options, name: &str, ending: &Ending) -> Result<()> {
         };
         let (frames, strain) = (count(tally.frames().into()), percent(tally.strain_max()));
         let told = format!("{frames} frames, {over}; largest strain {strain}");
-        let to_error = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-        if to_error { output::show(&told) } else { output::print(&told)? }
+        if to_stdout { output::show(&told) } else { output::print(&told)? }
     }
     Ok(())
-}
-
-fn write_json(options: &Options, json: &Value) -> Result<()> {
-    let Some(path) = &options.json else { return Ok(()) };
-    if path.as_os_str() == "-" {
-        return output::print(&format!("{json:#}"));
-    }
-    let mut file = AtomicFile::create(path)?;
-    writeln!(file, "{json:#}").with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(file.finish()?)
 }

@@ -1,6 +1,6 @@
 //! Buttons, sliders and plots beside the picture.
 
-use eframe::egui::{self, Color32, ComboBox, RichText, Slider, Ui};
+use eframe::egui::{self, Color32, ComboBox, RichText, Slider, SliderClamping, Ui};
 use egui_plot::{HLine, Line, Plot, PlotPoints};
 use taut::render::Coloring;
 use taut::{Method, Wind};
@@ -135,9 +135,10 @@ impl Panel {
                 }
             });
             ui.end_row();
+            // What was asked for may be beyond the ends of a slider.
             let mut row = |name: &str, slider: Slider<'_>| {
                 ui.label(name);
-                ui.add(slider);
+                ui.add(slider.clamping(SliderClamping::Edits));
                 ui.end_row();
             };
             let limit = Slider::new(&mut self.limit, 0.01..=10.0).logarithmic(true);
@@ -149,9 +150,12 @@ impl Panel {
         });
         if self.solver != before.solver {
             player.set_method(Method::named(self.solver).unwrap_or_default());
+            // Where it was refused, the one before.
+            self.solver = player.cloth().settings().method.solver().name();
         }
         if self.limit != before.limit {
             player.set_strain_limit(0.01 * self.limit);
+            self.limit = 100.0 * player.cloth().settings().strain_limit;
         }
         if self.gravity != before.gravity {
             player.set_gravity(self.down.map(|part| self.gravity * part));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use taut::render::Camera;
-use taut::scene::Script;
+use taut::scene::{PinGroup, Script};
 use taut::{Cloth, FrameInput, Gpu, Hold, Method, PinTarget, Report, Scene, Settings, Snapshot, Wind};
 
 use super::grab::{self, Grab};
@@ -177,13 +177,30 @@ impl Player {
 
     /// Simulates a frame, with one more target; adds what the step took.
     fn frame(&mut self, target: Option<PinTarget>, seconds: &mut Duration) -> Result<Snapshot> {
-        let (time, dt) = (self.cloth.frame() as f64 / self.fps, self.dt());
+        let (time, dt) = (self.time(), self.dt());
         let mut pin_targets = self.script.frame(&mut self.cloth, time, dt)?;
+        // Where the scene lets go of a group, the hand does not.
+        if let Some(grab) = self.grab.as_ref().filter(|grab| !grab.pinned)
+            && self.owner(grab.vertex).is_some_and(|group| group.until.is_some_and(|until| until <= time))
+        {
+            let vertex = grab.vertex;
+            self.cloth.hold(&[vertex], Hold::Fixed)?;
+        }
         pin_targets.extend(target);
         let clock = Instant::now();
         self.cloth.step(&FrameInput { dt, pin_targets: &pin_targets })?;
         *seconds += clock.elapsed();
         Ok(self.cloth.snapshot()?)
+    }
+
+    /// The group of the scene that holds a vertex.
+    fn owner(&self, vertex: u32) -> Option<&PinGroup> {
+        self.script.pins.iter().find(|group| group.hold.is_some() && group.vertices().contains(&vertex))
+    }
+
+    /// Time since the start of the scene \[s\].
+    fn time(&self) -> f64 {
+        self.cloth.frame() as f64 / self.fps
     }
 
     /// Length of a frame \[s\].
@@ -232,9 +249,11 @@ impl Player {
 
     /// Lets go.
     pub(super) fn release(&mut self) {
-        if let Some(grab) = self.grab.take().filter(|grab| !grab.pinned)
-            && let Err(error) = self.cloth.hold(&[grab.vertex], Hold::Free)
-        {
+        let Some(grab) = self.grab.take().filter(|grab| !grab.pinned) else { return };
+        // What the scene holds is held again.
+        let owner = self.owner(grab.vertex).filter(|group| group.until.is_none_or(|until| until > self.time()));
+        let hold = owner.and_then(|group| group.hold).unwrap_or(Hold::Free);
+        if let Err(error) = self.cloth.hold(&[grab.vertex], hold) {
             self.problem = Some(error.to_string());
         }
     }

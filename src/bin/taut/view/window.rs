@@ -92,7 +92,12 @@ impl<'a> Window<'a> {
         };
         let directory = &self.directory;
         fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-        let path = directory.join(format!("taut-{}-{:05}.png", self.name, player.cloth().frame()));
+        let named = |character: char| if character.is_alphanumeric() { character } else { '-' };
+        let stem = format!("taut-{}-{:05}", self.name.chars().map(named).collect::<String>(), player.cloth().frame());
+        // The same frame may be seen from several sides: nothing is written over.
+        let names = std::iter::once(format!("{stem}.png")).chain((2..).map(|count| format!("{stem}-{count}.png")));
+        let mut free = names.map(|name| directory.join(name)).filter(|path| !path.exists());
+        let path = free.next().ok_or_else(|| anyhow!("there is no free name for {stem}.png"))?;
         let look = Look { coloring: self.panel.coloring(player), ..Look::default() };
         self.easel.write(&path, (camera, &look, &self.stage), player.cloth())?;
         self.screenshots.push(path.clone());
@@ -109,7 +114,7 @@ impl<'a> Window<'a> {
         if pressed(Key::Space) {
             player.play(!player.is_playing());
         }
-        if pressed(Key::ArrowRight) {
+        for _ in 0..ui.input(|input| input.num_presses(Key::ArrowRight)) {
             player.play(false);
             player.step();
         }
@@ -119,7 +124,7 @@ impl<'a> Window<'a> {
         if pressed(Key::F) {
             self.camera = None;
         }
-        if pressed(Key::Escape) || pressed(Key::Q) {
+        if pressed(Key::Q) {
             ui.ctx().send_viewport_cmd(egui::ViewportCommand::Close);
         }
         pressed(Key::S)

@@ -24,7 +24,7 @@ pub(super) const FPS: f64 = 60.0;
 /// Steps per frame that are tried at most.
 const FINEST: u32 = 512;
 /// Budgets that the search for a step or a stiffness may take.
-const SEARCH: f64 = 4.0;
+const SEARCH: f64 = 2.0;
 /// Linear systems per step at most: who needs more has not converged.
 const ITERATIONS: usize = 30;
 /// The stiffest spring that is tried \[N/m\]. With stiffer ones f64 does not resolve the masses any more.
@@ -163,8 +163,10 @@ impl Contest {
             match choice.attempt.end {
                 End::Interrupted => return Ok(()),
                 End::Failed(_) => last = Some(choice),
+                // A shorter step may need fewer solves in all.
+                End::OverBudget => last = Some(choice),
                 // Shorter steps take longer still.
-                End::OverBudget | End::Slower => {
+                End::Slower => {
                     last = Some(choice);
                     break;
                 }

@@ -198,7 +198,8 @@ pub(crate) fn run(
 ) -> Result<Vec<(String, String)>> {
     let plan = Plan::new(options);
     let (chain, cloth) = (chain_runs(&plan, places)?, cloth_runs(&plan, places)?);
-    let steps = plan.residual_substeps.len() + (1 + plan.repetitions as usize) * (chain.len() + cloth.len()) + 1;
+    let runs = chain.iter().chain(&cloth).map(Vec::len).sum::<usize>();
+    let steps = plan.residual_substeps.len() + (1 + plan.repetitions as usize) * runs + 1;
     let bar = progress(steps as u64);
     let tick = |words: String| {
         bar.set_message(words);
@@ -206,7 +207,9 @@ pub(crate) fn run(
     };
     let mut paper =
         residual::figure(plan.residual_size, plan.residual_frames, &plan.residual_substeps, interrupted, tick)?;
-    for (suite, runs) in [(CHAIN, chain), (CLOTH, cloth)] {
+    // One task after the other, so that an interruption leaves whole ones.
+    let tasks = chain.into_iter().map(|runs| (CHAIN, runs)).chain(cloth.into_iter().map(|runs| (CLOTH, runs)));
+    for (suite, runs) in tasks {
         let rows = measure(suite, runs, &plan, places, file, interrupted, &bar)?;
         file.rows.extend(rows);
     }
@@ -227,8 +230,8 @@ pub(crate) fn run(
     Ok(drawings)
 }
 
-/// The chain with every limit, and with every number of vertices.
-fn chain_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Run>> {
+/// The chain with every limit, and with every number of vertices; the runs of one task stand together.
+fn chain_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Vec<Run>>> {
     let references =
         [Reference::FastProjection, Reference::Springs { newton: false }, Reference::Springs { newton: true }];
     // The paper has no strain limiting here.
@@ -238,21 +241,21 @@ fn chain_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
     for (size, limit) in tasks {
         let scene = scene::chain(size)?;
-        runs.extend(theirs(&references, &scene, size, limit, plan.chain_frames, plan.budget));
-        runs.extend(ours("chain", &solvers, size, limit, plan.chain_frames, places));
+        let theirs = theirs(&references, &scene, size, limit, plan.chain_frames, plan.budget);
+        runs.push(theirs.chain(ours("chain", &solvers, size, limit, plan.chain_frames, places)).collect());
     }
     Ok(runs)
 }
 
-/// The curtain with every limit, and with every number of vertices.
-fn cloth_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Run>> {
+/// The curtain with every limit, and with every number of vertices; the runs of one task stand together.
+fn cloth_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Vec<Run>>> {
     let references = [Reference::FastProjection, Reference::ImplicitDirection, Reference::Shake];
     let tasks = tasks(plan.cloth_size, &plan.cloth_limits, &plan.cloth_sizes, plan.limit);
     let mut runs = Vec::new();
     for (size, limit) in tasks {
         let scene = scene::curtain(size)?;
-        runs.extend(theirs(&references, &scene, size, limit, plan.cloth_frames, plan.budget));
-        runs.extend(ours("curtain", &plan.solvers, size, limit, plan.cloth_frames, places));
+        let theirs = theirs(&references, &scene, size, limit, plan.cloth_frames, plan.budget);
+        runs.push(theirs.chain(ours("curtain", &plan.solvers, size, limit, plan.cloth_frames, places)).collect());
     }
     Ok(runs)
 }
@@ -293,7 +296,7 @@ fn ours<'a>(
     })
 }
 
-/// Prepares all runs, then repeats them in turns; the rows of those that were finished.
+/// Prepares the runs of a task, then repeats them in turns; the rows of those that were finished.
 fn measure(
     suite: &str,
     mut runs: Vec<Run>,
