@@ -59,6 +59,36 @@ fn quick_suites_write_what_they_found() {
     }
 }
 
+#[test]
+fn adapters_are_measured_and_software_is_told_apart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = taut(directory.path(), "bench solvers adapters --quick --solvers auto --json r.json");
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let file = json(&directory.path().join("r.json"));
+    let adapters = file["machine"]["adapters"].as_array().expect("a list");
+    if adapters.is_empty() {
+        assert!(std::env::var_os("TAUT_REQUIRE_GPU").is_none(), "an adapter is needed");
+        return;
+    }
+    let software = adapters.iter().any(|adapter| adapter["device_type"] == "software");
+    assert_eq!(file["software"], software);
+    assert_eq!(told.contains("Software adapter"), software, "{told}");
+    let rows = file["rows"].as_array().expect("rows");
+    let count = |suite: &str| rows.iter().filter(|row| row["suite"] == suite).count();
+    // Three scenes on the CPU and on one adapter; two scenes on all of them.
+    assert_eq!([count("solvers"), count("adapters")], [3 * 2, 2 * (1 + adapters.len())]);
+    for row in rows {
+        let on_adapter = row["place"] != "cpu";
+        assert!(row["held"] == true && row["bytes_moved"].is_number(), "{row}");
+        assert_eq!(row["compile_seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), on_adapter, "{row}");
+        let adapter = adapters.iter().find(|adapter| adapter["label"] == row["place"]);
+        let timed = adapter.is_some_and(|adapter| adapter["timestamp_period"].is_number());
+        assert_eq!(row["gpu_seconds"].is_object(), timed, "{row}");
+        assert_eq!(adapter.is_some(), on_adapter, "{row}");
+    }
+}
+
 /// The numbers that the figures of the paper come down to, at toy size.
 #[test]
 fn the_paper_is_reproduced_at_toy_size() {
