@@ -478,7 +478,7 @@ fn wind_begins_and_ends_while_a_cloth_runs() {
             cloth.reset().unwrap();
         }
         let calm = step(&mut never);
-        assert_eq!([step(&mut late), step(&mut always)], [calm.clone(), calm], "{name}");
+        assert_eq!([step(&mut late), step(&mut always)], [calm, calm], "{name}");
     };
     check("the CPU".into(), &|settings| cpu(scene::curtain(9).unwrap(), settings));
     for gpu in gpus() {
