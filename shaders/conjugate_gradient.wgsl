@@ -39,7 +39,8 @@ fn start_solve(invocation: Invocation) {
 }
 
 // Stores where to stop: z = tolerance² · r·r. Curvature starts positive, so that the first test passes.
-// Argument 1 for an elastic solve: its residual is judged by |M y|², which is in y of the curvature (src/stage/elastic.rs).
+// Argument 1 for an elastic solve: its residual is judged by the motion of the cloth and by |M y|², which are in x and y of
+// the curvature (src/stage/elastic.rs).
 @compute @workgroup_size(1)
 fn begin_solve() {
     if (!running()) {
@@ -49,8 +50,10 @@ fn begin_solve() {
     var goal = frame.live.w * frame.live.w * start.y;
     if (range.arguments.x != 0u) {
         let square = clock.span * clock.span;
-        let tolerance = min(frame.elastic_tolerance * clock.span, 0.05);
-        goal = max(tolerance * tolerance * max(start.y, totals[CURVATURE].y), frame.elastic_floor * square * square);
+        let tolerance = min(frame.elastic_tolerance * clock.span, frame.elastic_loosest);
+        let rate = frame.elastic_rate * clock.span;
+        let seen = min(tolerance * tolerance * max(start.y, totals[CURVATURE].y), rate * rate * totals[CURVATURE].x);
+        goal = max(seen, frame.elastic_floor * square * square);
     }
     totals[PREVIOUS] = vec4<f32>(start.x, start.y, goal, 0.0);
     totals[CURVATURE] = vec4<f32>(1.0, 0.0, 0.0, 0.0);

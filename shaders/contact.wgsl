@@ -31,7 +31,8 @@ const GRID: u32 = 4u;
 @group(0) @binding(6) var<storage, read> holds: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> found_constraints: array<vec4<f32>>; // constraints
 @group(0) @binding(8) var<storage, read_write> velocities: array<vec4<f32>>;
-@group(0) @binding(9) var<storage, read> faults: array<u32>;
+@group(0) @binding(9) var<storage, read_write> found_faults: array<atomic<u32>>; // faults
+@group(0) @binding(10) var<storage, read_write> previous_velocities: array<vec4<f32>>; // w: 1 if it touched a solid
 
 // Where a solid is at a part of the frame.
 struct Pose { position: vec3<f32>, rotation: vec4<f32> }
@@ -335,11 +336,19 @@ fn collide(invocation: Invocation) {
 @compute @workgroup_size(GROUP)
 fn rebound(invocation: Invocation) {
     let v = element(invocation);
-    if (!running() || v >= range.end || faults[0] != 0u) {
+    if (!running() || v >= range.end || atomicLoad(&found_faults[0]) != 0u) {
         return;
     }
     let contact = contacts[v];
     if (contact.solid != 0u) {
         velocities[v] += vec4<f32>((contact.leaving - dot(velocities[v].xyz, contact.normal)) * contact.normal, 0.0);
+    }
+    // Velocities before and after a contact begins or ends are no two points of one smooth motion.
+    if (frame.second_order != 0u) {
+        let touches = select(0.0, 1.0, contact.solid != 0u);
+        if (touches != previous_velocities[v].w) {
+            atomicOr(&found_faults[CONTACT_CHANGED], 1u);
+        }
+        previous_velocities[v].w = touches;
     }
 }

@@ -44,6 +44,7 @@ fn begin_substep() {
     if (decisions[range.guard] == 0u) {
         return;
     }
+    faults[CONTACT_CHANGED] = 0u;
     let next = times[0].substep + 1u;
     if (next + range.arguments.x > times[0].substeps || faults[0] != 0u) {
         decisions[range.guard] = 0u;
@@ -139,6 +140,9 @@ fn end_substep() {
     meters[0].worst_strain = max(meters[0].worst_strain, meters[0].strain);
     if (meters[0].strain > accepted()) {
         meters[0].missed += 1u;
+        times[0].previous = 0.0;
+    }
+    if (faults[CONTACT_CHANGED] != 0u) {
         times[0].previous = 0.0;
     }
 }

@@ -56,15 +56,16 @@ fn linearize_spring(invocation: Invocation) {
     spring_directions[e] = direction;
 }
 
-// 1/diagonal of M − τ² K and the mass, 0 for a pinned vertex; the same in all directions where S may couple them. u starts where the springs moved it in the substep before, if
-// that was a good one: f becomes f − M y/τ², and |M y|² is summed up.
+// 1/diagonal of M − τ² K and the mass, 0 for a pinned vertex; the same in all directions where S may couple them. u starts
+// where the springs moved it in the substep before, if that was a good one: f becomes f − M y/τ². Summed up: |M (u − τ² g)|², what
+// moves, and |M y|².
 @compute @workgroup_size(GROUP)
 fn start_elastic(invocation: Invocation) {
     if (!running()) {
         return;
     }
     let v = element(invocation);
-    var impulse = 0.0;
+    var energy = vec2<f32>();
     if (v < range.end) {
         let square = clock.span * clock.span;
         let inverse_mass = vertices[v].inverse_mass;
@@ -86,14 +87,15 @@ fn start_elastic(invocation: Invocation) {
                 motion = (ratio * ratio) * elastic_motions[v];
             }
             let pull = mass * motion.xyz;
-            impulse = dot(pull, pull);
+            let moving = mass * (displacements[v].xyz - square * frame.gravity);
+            energy = vec2<f32>(dot(moving, moving), dot(pull, pull));
             elastic_forces[v] -= vec4<f32>(pull / square, 0.0);
         }
         elastic_scales[v] = scale;
         elastic_motions[v] = motion;
         displacements[v] += motion;
     }
-    let total = group_sum(vec2<f32>(0.0, impulse), invocation.lane);
+    let total = group_sum(energy, invocation.lane);
     if (invocation.lane == 0u && v < range.end) {
         partials[group_index(invocation)] = total;
     }
@@ -145,7 +147,7 @@ fn apply_elastic(invocation: Invocation) {
         return;
     }
     displacements[v] += elastic_solutions[v];
-    elastic_motions[v] += elastic_solutions[v];
+    elastic_motions[v] = vec4<f32>(allowed(v, elastic_motions[v].xyz + elastic_solutions[v].xyz), 0.0);
 }
 
 // A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere. Holds and

@@ -46,8 +46,8 @@ fn recall(invocation: Invocation) {
         return;
     }
     let now = velocities[v];
-    velocities[v] += clock.recall * (now - previous_velocities[v]);
-    previous_velocities[v] = now;
+    velocities[v] = vec4<f32>(now.xyz + clock.recall * (now.xyz - previous_velocities[v].xyz), 0.0);
+    previous_velocities[v] = vec4<f32>(now.xyz, previous_velocities[v].w);
 }
 
 @compute @workgroup_size(GROUP)
@@ -112,7 +112,7 @@ fn commit(invocation: Invocation) {
         if (frame.second_order != 0u) {
             // What was carried over is mixed with what was recalled; both are forgotten.
             displacements[v] = vec4<f32>();
-            velocities[v] = previous_velocities[v];
+            velocities[v] = vec4<f32>(previous_velocities[v].xyz, 0.0);
         }
         return;
     }

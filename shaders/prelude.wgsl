@@ -21,7 +21,8 @@ struct Frame {
     air: Air,
     middle_limit: f32, mean_mass: f32, expected_load: f32, load_scale: f32,
     elastic_tolerance: f32, elastic_floor: f32, constrained: u32, bends: u32,
-    damping: f32, padding: u32, padding_1: u32, padding_2: u32,
+    damping: f32, elastic_loosest: f32, elastic_rate: f32, rest_speed: f32,
+    rest_time: f32, padding: u32, padding_1: u32, padding_2: u32,
 }
 struct Clock { h: f32, substep: u32, substeps: u32, load: f32, span: f32, recall: f32, force: f32, previous: f32 }
 struct Meters {
@@ -52,6 +53,9 @@ const CURVATURE: u32 = 1u; // x: p·Ap
 const RESIDUAL: u32 = 2u;  // x: r·z, y: r·r
 const PREVIOUS: u32 = 3u;  // x: r·z of the iteration before, y: r·r at the start, z: r·r at which to stop
 const LOAD: u32 = 4u;      // x: largest T/(m̄ l)
+
+// Word of `faults`: 1 if a contact began or ended in this substep.
+const CONTACT_CHANGED: u32 = 1u;
 
 // Number of this workgroup; dispatches beyond 65,535 groups are folded to two dimensions, where the last groups may
 // have no element at all.

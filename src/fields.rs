@@ -187,15 +187,25 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<[f32; 4]>("velocities", Domain::Vertices, "committed velocities [m/s]")
         .persistent()
         .floor(|f| span(f) / step(f)),
-    Spec::of::<[f32; 4]>("previous_velocities", Domain::Vertices, "velocities one substep earlier, for BDF2 [m/s]")
-        .persistent()
-        .floor(|f| span(f) / step(f)),
+    Spec::of::<[f32; 4]>(
+        "previous_velocities",
+        Domain::Vertices,
+        "velocities one substep earlier [m/s], w: 1 if it touched a solid then; for BDF2",
+    )
+    .persistent()
+    .floor(|f| span(f) / step(f)),
     Spec::of::<[f32; 4]>("displacements", Domain::Vertices, "motion since the start of the substep, x_j − x [m]")
         .persistent()
         .floor(span),
     Spec::of::<[f32; 4]>("best_displacements", Domain::Vertices, "displacements with the smallest strain so far [m]"),
     Spec::of::<[f32; 4]>("starts", Domain::Vertices, "positions at the start of the substep [m]").persistent(),
     Spec::of::<[f32; 4]>("remainders", Domain::Vertices, "what rounding kept of the last substep's motion [m]"),
+    Spec::of::<[f32; 4]>(
+        "previous_positions",
+        Domain::Vertices,
+        "xyz: positions at the end of the last frame [m], w: how long the vertex has been slow [s]; among solids",
+    )
+    .persistent(),
     // Mesh.
     Spec::of::<Link>("edges", Domain::Edges, "inextensible edges").exact(),
     Spec::of::<Link>("springs", Domain::Springs, "shear springs").exact(),
@@ -304,7 +314,12 @@ pub const TABLE: &[Spec] = &[
     // Integers among floats: each lane is its own scale, so an integer must be equal and h may round.
     Spec::of::<Clock>("clock", Domain::Fixed(1), "time inside the frame, and the load that is expected").persistent(),
     Spec::of::<Meters>("meters", Domain::Fixed(1), "what was reached"),
-    Spec::of::<u32>("faults", Domain::Fixed(4), "word 0: 1 if a value was not finite").exact(),
+    Spec::of::<u32>(
+        "faults",
+        Domain::Fixed(4),
+        "word 0: 1 if a value was not finite, word 1: 1 if a contact began or ended",
+    )
+    .exact(),
 ];
 
 /// Largest rest length \[m\].

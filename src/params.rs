@@ -32,6 +32,10 @@ pub mod sums {
     pub const COUNT: usize = 5;
 }
 
+/// Word of `faults` that says that a contact began or ended in this substep, so that the next is no second-order step; the
+/// constant of the same name in the prelude.
+pub const CONTACT_CHANGED: u32 = 1;
+
 /// A type that can be an element of a field: its WGSL name and the offsets of its members.
 pub trait Element: Pod {
     /// Name of the type in WGSL.
@@ -325,6 +329,14 @@ pub struct Frame {
     pub(crate) bends: u32,
     /// Time by which stiffness damps \[s\].
     pub(crate) damping: f32,
+    /// Largest part of M y at which the elastic solve ends.
+    pub(crate) elastic_loosest: f32,
+    /// What it may leave, as a change of the cloth's speed relative to that speed \[1/s\].
+    pub(crate) elastic_rate: f32,
+    /// Mean speed over a frame below which a vertex comes to rest \[m/s\].
+    pub(crate) rest_speed: f32,
+    /// How long it must have been slow for that \[s\].
+    pub(crate) rest_time: f32,
     pub(crate) padding: u32,
     pub(crate) padding_1: u32,
     pub(crate) padding_2: u32,
@@ -371,9 +383,13 @@ element!(Frame {
     21: constrained,
     22: bends,
     23: damping,
-    24: padding,
-    25: padding_1,
-    26: padding_2,
+    24: elastic_loosest,
+    25: elastic_rate,
+    26: rest_speed,
+    27: rest_time,
+    28: padding,
+    29: padding_1,
+    30: padding_2,
 });
 
 /// Time inside a frame, kept by the device.

@@ -44,6 +44,10 @@ pub struct Settings {
     /// Rounds of projection and collision in a substep at most, beyond the first; friction gives way in the second half of
     /// them.
     pub contact_rounds: u32,
+    /// Speed below which cloth among solids comes to rest \[m/s\]: where a vertex has moved more slowly than this for a
+    /// while, its velocity is that of its motion, without what corrections of the strain leave in it; 0 for never
+    /// ([`crate::stage::rest`]).
+    pub rest_speed: f32,
     /// Stages of the user's own, run before the prediction.
     pub stages: Vec<Arc<dyn Stage>>,
     /// Dispatches in one submission at most, where this crate submits: long submissions block a desktop, and some
@@ -71,6 +75,7 @@ impl Default for Settings {
             elasticity: Elasticity::Auto,
             method: Method::default(),
             contact_rounds: 8,
+            rest_speed: 0.01,
             stages: Vec::new(),
             dispatches_per_submission: 2000,
             dispatch_budget: 1000,
@@ -111,8 +116,11 @@ impl Settings {
         within("damping", self.damping.into(), (0.0..=1e3).contains(&self.damping), "in [0, 1000] s")?;
         let explicit = self.elasticity == Elasticity::Explicit;
         within("damping", self.damping.into(), !(damped && explicit), "0 where springs are explicit")?;
+        let second_order = self.stepping == Stepping::Bdf2;
+        within("stepping", 2.0, !(second_order && explicit), "1 (Euler) where springs are explicit")?;
         let rounds = self.contact_rounds;
         within("contact_rounds", rounds.into(), (1..=1000).contains(&rounds), "in 1 … 1000")?;
+        within("rest_speed", self.rest_speed.into(), (0.0..=1.0).contains(&self.rest_speed), "in [0, 1] m/s")?;
         self.wind.as_ref().map_or(Ok(()), Wind::validate)?;
         self.area_limit.map_or(Ok(()), area::validate)?;
         let each = self.dispatches_per_submission;
@@ -128,7 +136,9 @@ impl Settings {
     /// # Errors
     /// As [`Substeps::plan`].
     pub fn plan(&self, bounds: &StepBounds, dt: f32) -> Result<Plan> {
-        let elasticity = if self.damping > 0.0 { Elasticity::Implicit } else { self.elasticity };
+        // Explicit springs do not damp, and a backward difference of second order amplifies what oscillates undamped.
+        let needed = self.damping > 0.0 || self.stepping == Stepping::Bdf2;
+        let elasticity = if needed { Elasticity::Implicit } else { self.elasticity };
         self.substeps.plan(bounds, self.gravity, dt, elasticity, self.method.solver().load())
     }
 

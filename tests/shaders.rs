@@ -11,7 +11,7 @@ use common::*;
 use naga::{AddressSpace, Literal, TypeInner};
 use taut::cpu::Run;
 use taut::fields::{Domain, Fields, Sizes};
-use taut::params::{self, Element, GROUP, GUARDS, sums};
+use taut::params::{self, CONTACT_CHANGED, Element, GROUP, GUARDS, sums};
 use taut::program::{Dispatch, Item, Kernel, Program, Shape};
 use taut::reflect::{Access, Interface, PRELUDE, Shader, resolve};
 use taut::{Cloth, Error, Result};
@@ -186,6 +186,7 @@ fn constants_of_the_prelude_are_those_of_rust() {
         ("RESIDUAL", sums::RESIDUAL),
         ("PREVIOUS", sums::PREVIOUS),
         ("LOAD", sums::LOAD),
+        ("CONTACT_CHANGED", CONTACT_CHANGED),
     ]);
     assert_eq!(found, expected, "WGSL (left) and Rust (right)");
     let slots: BTreeSet<u32> = [sums::STRAIN, sums::CURVATURE, sums::RESIDUAL, sums::PREVIOUS, sums::LOAD].into();

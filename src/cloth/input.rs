@@ -57,6 +57,8 @@ pub struct Live {
     pub wind: Option<Wind>,
     /// See [`Settings::damping`].
     pub damping: f32,
+    /// See [`Settings::rest_speed`].
+    pub rest_speed: f32,
     /// See [`Settings::substeps`].
     pub substeps: Substeps,
     /// See [`Settings::dispatch_budget`].
@@ -73,6 +75,7 @@ impl Live {
             drag: settings.drag,
             wind: settings.wind,
             damping: settings.damping,
+            rest_speed: settings.rest_speed,
             substeps: settings.substeps,
             dispatch_budget: settings.dispatch_budget,
         }
@@ -86,6 +89,7 @@ impl Live {
         settings.drag = self.drag;
         settings.wind = self.wind;
         settings.damping = self.damping;
+        settings.rest_speed = self.rest_speed;
         settings.substeps = self.substeps;
         settings.dispatch_budget = self.dispatch_budget;
     }

@@ -30,8 +30,8 @@ use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::solid::Solid;
 use crate::solver::{Method, within};
-use crate::stage::elastic;
 use crate::stage::integrate::{Stepping, TARGET};
+use crate::stage::{elastic, rest};
 use crate::substeps::{Plan, StepBounds};
 use crate::topology::Topology;
 use recording::{Recorded, every_kernel, record};
@@ -497,7 +497,7 @@ impl Cloth {
                 (false, false) => 1,
                 (false, true) => 2,
             },
-            second_order: u32::from(settings.stepping == Stepping::Bdf2 && self.solids.is_empty()),
+            second_order: u32::from(settings.stepping == Stepping::Bdf2),
             air,
             middle_limit: settings.method.solver().middle_strain().max(limit),
             mean_mass: self.shape.mean_mass,
@@ -508,6 +508,10 @@ impl Cloth {
             constrained: u32::from(self.held > 0 || !self.solids.is_empty()),
             bends: self.shape.sizes.bends.into(),
             damping: settings.damping,
+            elastic_loosest: elastic::LOOSEST,
+            elastic_rate: elastic::RATE,
+            rest_speed: settings.rest_speed,
+            rest_time: rest::TIME,
             padding: 0,
             padding_1: 0,
             padding_2: 0,

@@ -102,7 +102,8 @@ impl Cloth {
 }
 
 /// Fields that [`write_state`] fills.
-const STATE: [&str; 10] = [
+const STATE: [&str; 11] = [
+    "previous_positions",
     "previous_velocities",
     "vertices",
     "velocities",
@@ -140,6 +141,7 @@ pub(super) fn write_state(
     fields.get_mut("vertices")?.copy_from_slice(&vertices);
     let padded = |vectors: &[[f32; 3]]| vectors.iter().map(|[x, y, z]| [*x, *y, *z, 0.0]).collect::<Vec<[f32; 4]>>();
     fields.get_mut("starts")?.copy_from_slice(&padded(positions));
+    fields.get_mut("previous_positions")?.copy_from_slice(&padded(positions));
     fields.get_mut("velocities")?.copy_from_slice(&padded(velocities));
     fields.get_mut("previous_velocities")?.copy_from_slice(&padded(velocities));
     fields.get_mut::<[f32; 4]>("displacements")?.fill([0.0; 4]);

@@ -18,7 +18,7 @@ use crate::cpu::{Run, group_sum};
 use crate::error::Result;
 use crate::params::{Clock, Frame, GROUP, Meters, sums};
 use crate::program::{Body, Kernel, Recorder, Shape};
-use crate::stage::{elastic, reduce};
+use crate::stage::reduce;
 
 const WGSL: &str = include_str!("../../shaders/conjugate_gradient.wgsl");
 
@@ -123,8 +123,11 @@ fn begin_solve_body(run: &mut Run<'_>) -> Result<()> {
         frame.live.w * frame.live.w * start[1]
     } else {
         let square = clock.span * clock.span;
-        let tolerance = (frame.elastic_tolerance * clock.span).min(elastic::LOOSEST);
-        (tolerance * tolerance * start[1].max(totals[sums::CURVATURE as usize][1]))
+        let tolerance = (frame.elastic_tolerance * clock.span).min(frame.elastic_loosest);
+        let rate = frame.elastic_rate * clock.span;
+        let [moving, pulled, ..] = totals[sums::CURVATURE as usize];
+        (tolerance * tolerance * start[1].max(pulled))
+            .min(rate * rate * moving)
             .max(frame.elastic_floor * square * square)
     };
     totals[sums::PREVIOUS as usize] = [start[0], start[1], goal, 0.0];

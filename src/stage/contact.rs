@@ -1,14 +1,17 @@
 //! Contact with solids: an inequality per vertex, with Coulomb friction, and the collision pass that comes last.
 //!
-//! The seeds give the parts: contact is active only while it pushes (slides, g ≤ 0 ⟂ λ ≤ 0), a vertex in contact moves by
-//! the filtered W = S/m (Baraff & Witkin 1998, eq. 13 and section 5.4), the collision pass runs last (Goldenthal et al.
+//! Contact is an inequality: it pushes and never pulls (g ≤ 0 ⟂ λ ≤ 0). In the projection a vertex in contact moves by
+//! the filtered W = S/m (Baraff & Witkin 1998, eq. 13 and section 5.4); the collision pass runs last (Goldenthal et al.
 //! 2007, section 5). Here they are one kernel around the projection:
 //!
 //! ```text
-//! predict → collide → project → collide ─┬─ strain within the limit: done
-//!                        ▲               │
-//!                        └───────────────┘  at most `contact_rounds` times
+//! predict → elastic → collide → project → collide ─┬─ strain within the limit: done
+//!                                  ▲               │
+//!                                  └───────────────┘  at most `contact_rounds` times
 //! ```
+//!
+//! The first pass comes after *all* forces, implicit ones included. A vertex is in contact if they press it into the solid
+//! together: gravity alone, or the springs of the substep before, do not decide.
 //!
 //! **What a pass does.** The way of a vertex through the substep is traced through the distance field of every solid, in
 //! the coordinates of the solid, which moves too; so a vertex cannot jump through one. A vertex that would end inside is put
@@ -26,7 +29,7 @@
 //! give the solid a thickness of about l²/8R. Cloth does not touch cloth. Vertices that are pinned or held in
 //! place touch nothing. A vertex between two solids is pushed out of both in turn, three times at most: in a wedge it may
 //! stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much in a substep may
-//! pass it. With solids, steps are Euler's also where BDF2 was asked for.
+//! pass it.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -40,8 +43,8 @@ use glam::{Vec3, Vec4};
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Clock, Contact, Frame, SolidRow, Vertex};
-use crate::program::{Kernel, Part, Recorder};
+use crate::params::{CONTACT_CHANGED, Clock, Contact, Frame, SolidRow, Vertex};
+use crate::program::{Kernel, Part, Recorder, Shape};
 use crate::solid::grid::interpolate;
 use crate::solver::{Solver, left_by};
 use crate::stage::{control, padded, strain, turned, xyz};
@@ -51,8 +54,10 @@ const WGSL: &str = include_str!("../../shaders/contact.wgsl");
 /// Puts vertices outside of the solids and decides what they may do.
 pub static COLLIDE: Kernel =
     Kernel::new("collide", WGSL, collide_body).aliases(&[("found_constraints", "constraints")]);
-/// Gives vertices that touch a solid the speed of its surface along the normal, or that with which they leave it.
-pub static REBOUND: Kernel = Kernel::new("rebound", WGSL, rebound_body);
+/// Gives vertices that touch a solid the speed of its surface along the normal, or that with which they leave it. Every
+/// invocation may raise the one flag that says that a contact began or ended.
+pub static REBOUND: Kernel =
+    Kernel::new("rebound", WGSL, rebound_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
 
 /// Records a collision pass.
 fn pass(recorder: &mut Recorder<'_>, first: bool, frictionless: bool) {
@@ -337,9 +342,11 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn rebound_body(run: &mut Run<'_>) -> Result<()> {
-    let faults = run.read::<u32>("faults")?;
+    let frame = run.one::<Frame>("frame")?;
     let contacts = run.read::<Contact>("contacts")?;
+    let mut faults = run.write::<u32>("found_faults")?;
     let mut velocities = run.write::<[f32; 4]>("velocities")?;
+    let mut previous_velocities = run.write::<[f32; 4]>("previous_velocities")?;
     if faults[0] != 0 {
         return Ok(());
     }
@@ -349,6 +356,13 @@ fn rebound_body(run: &mut Run<'_>) -> Result<()> {
             let velocity = xyz(velocities[v]);
             let change = contact.leaving - velocity.dot(contact.normal);
             velocities[v] = padded(velocity + change * contact.normal);
+        }
+        if frame.second_order != 0 {
+            let touches = if contact.solid != 0 { 1.0 } else { 0.0 };
+            if touches != previous_velocities[v][3] {
+                faults[CONTACT_CHANGED as usize] |= 1;
+            }
+            previous_velocities[v][3] = touches;
         }
     }
     Ok(())

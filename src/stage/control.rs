@@ -5,7 +5,7 @@
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::params::{Clock, Frame, GROUP, Meters, sums};
+use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, sums};
 use crate::program::{Kernel, Recorder, Shape};
 
 const WGSL: &str = include_str!("../../shaders/control.wgsl");
@@ -107,12 +107,13 @@ fn begin_substep_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
     let [left, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
-    let faults = run.read::<u32>("faults")?;
+    let mut faults = run.write::<u32>("faults")?;
     let mut decisions = run.write::<u32>("decisions")?;
     let mut times = run.write::<Clock>("times")?;
     if decisions[guard] == 0 {
         return Ok(());
     }
+    faults[CONTACT_CHANGED as usize] = 0;
     let next = times[0].substep + 1;
     if next + left > times[0].substeps || faults[0] != 0 {
         decisions[guard] = 0;
@@ -188,6 +189,9 @@ fn end_substep_body(run: &mut Run<'_>) -> Result<()> {
     meters[0].worst_strain = meters[0].worst_strain.max(meters[0].strain);
     if meters[0].strain > accepted(frame, &times[0]) {
         meters[0].missed += 1;
+        times[0].previous = 0.0;
+    }
+    if faults[CONTACT_CHANGED as usize] != 0 {
         times[0].previous = 0.0;
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! Stages: the parts of a step, in the order in which [`record_frame`] puts them.
 //!
-//! forces → predict → hold → collide → elastic → areas → project ⇄ collide → inspect → commit, once per substep, then the
-//! load meter and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the project stage.
+//! forces → predict → hold → elastic → collide → areas → project ⇄ collide → inspect → commit, once per substep, then the
+//! load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the project
+//! stage.
 
 pub mod area;
 pub mod bending;
@@ -13,6 +14,7 @@ pub mod integrate;
 pub mod load;
 pub mod normals;
 pub mod reduce;
+pub mod rest;
 pub mod springs;
 pub mod strain;
 pub mod wind;
@@ -52,6 +54,9 @@ pub fn record_frame(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Setting
     }
     recorder.repeat_always(1, |recorder| record_substep(recorder, plan, settings, 0));
     load::record(recorder);
+    if recorder.sizes().solids > 0 {
+        rest::record(recorder);
+    }
     normals::record(recorder);
 }
 
@@ -78,13 +83,13 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     if recorder.constrained() {
         hold::record(recorder);
     }
-    let collides = recorder.sizes().solids > 0;
-    if collides {
-        contact::begin(recorder);
-    }
     recorder.set_part(Part::Elastic);
     if plan.implicit {
         elastic::record(recorder);
+    }
+    let collides = recorder.sizes().solids > 0;
+    if collides {
+        contact::begin(recorder);
     }
     recorder.set_part(Part::Projection);
     if let Some(limit) = settings.area_limit {

@@ -84,6 +84,8 @@ impl Builder<'_> {
             | "area_limit"
             | "substeps"
             | "contact_rounds"
+            | "rest_speed"
+            | "stepping"
             | "dispatches_per_submission" => format!("solver.{field}"),
             "iterations" | "inner_iterations" | "tolerance" | "warm_start" => format!("solver.{projection}.{field}"),
             "sweeps" | "sweeps_per_check" | "relaxation" | "blend" | "middle_sweeps" | "middle_strain" | "slack"

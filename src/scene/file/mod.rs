@@ -172,6 +172,7 @@
 //! | `stepping` | `"euler"` or `"bdf2"` | `"euler"` |
 //! | `elasticity` | of shear springs: `"auto"`, `"explicit"`, `"implicit"` | `"auto"` |
 //! | `contact_rounds` | of projection and collision in a substep | 8 |
+//! | `rest_speed` | below which cloth among solids comes to rest \[m/s\]: [`Settings::rest_speed`] | 0.01 |
 //! | `dispatches_per_submission`, `dispatch_budget` | at most, on a GPU | 2000, 1000 |
 //! | `[solver.yarn_sweep]` | `sweeps`, `middle_sweeps`, `middle_strain`, `step_clamp`, `slack`, `chords_from`: [`crate::YarnSweep`], also of `auto` | |
 //! | `[solver.fast_projection]` | `preconditioner` (`"auto"`, `"jacobi"`, `"lines"`, `"lines-schur"`), `iterations`, `inner_iterations`, `tolerance`, `step_clamp`, `warm_start`: [`crate::FastProjection`], also of `auto` | |

@@ -522,6 +522,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
         "dispatches_per_submission",
         "elasticity",
         "method",
+        "rest_speed",
         "stepping",
         "strain_limit",
         "stretch_max",
@@ -535,6 +536,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
     table.set("stretch_max", &mut settings.stretch_max)?;
     settings.area_limit = table.get("area_limit").map(|value| value.numbers()).transpose()?;
     table.set_count("contact_rounds", &mut settings.contact_rounds)?;
+    table.set("rest_speed", &mut settings.rest_speed)?;
     table.set_count("dispatches_per_submission", &mut settings.dispatches_per_submission)?;
     if let Some(value) = table.get("dispatch_budget") {
         settings.dispatch_budget = value.long()?;

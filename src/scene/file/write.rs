@@ -358,6 +358,7 @@ fn solver(page: &mut Page, settings: &Settings) {
         Elasticity::Implicit => page.line("elasticity", "\"implicit\"", ""),
     }
     page.unless("contact_rounds", &settings.contact_rounds, &default.contact_rounds, "of projection and collision");
+    page.unless("rest_speed", &settings.rest_speed, &default.rest_speed, "below which cloth comes to rest, m/s");
     let (each, budget) = (settings.dispatches_per_submission, settings.dispatch_budget);
     page.unless("dispatches_per_submission", &each, &default.dispatches_per_submission, "at most");
     page.unless("dispatch_budget", &budget, &default.dispatch_budget, "of a frame in somebody else's encoder");

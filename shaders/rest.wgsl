@@ -1,0 +1,30 @@
+// At the end of a frame: a vertex that has hardly moved for a while has the speed at which it moved, and no other.
+
+@group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
+@group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
+@group(0) @binding(2) var<storage, read> faults: array<u32>;
+@group(0) @binding(3) var<storage, read_write> velocities: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> previous_velocities: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> previous_positions: array<vec4<f32>>; // w: how long it has been slow
+
+@compute @workgroup_size(GROUP)
+fn settle(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end || faults[0] != 0u) {
+        return;
+    }
+    let vertex = vertices[v];
+    let mean = (vertex.position - previous_positions[v].xyz) / frame.dt;
+    // What is not woven has no friction of its own.
+    let woven = edge_incidence[v] < edge_incidence[v + 1u] && vertex.inverse_mass > 0.0;
+    var slow = 0.0;
+    if (woven && dot(mean, mean) < frame.rest_speed * frame.rest_speed) {
+        slow = previous_positions[v].w + frame.dt;
+        if (slow >= frame.rest_time) {
+            velocities[v] = vec4<f32>(mean, 0.0);
+            previous_velocities[v] = vec4<f32>(mean, previous_velocities[v].w);
+        }
+    }
+    // Beyond that time nothing is counted: it would only lose digits.
+    previous_positions[v] = vec4<f32>(vertex.position, min(slow, frame.rest_time));
+}
