@@ -20,6 +20,19 @@ pub struct Strain {
     pub floor: f64,
     /// Largest strain of each connected piece, in the order of their smallest vertices.
     pub per_component: Vec<f64>,
+    /// Strain along warp and weft within woven triangles; `None` where there are none. Where threads zigzag it may be over the
+    /// limit, which holds for the sides that stand for them ([`crate::mesh::weave`]).
+    pub threads: Option<ThreadStrain>,
+}
+
+/// Strain along warp and weft, of each woven triangle both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ThreadStrain {
+    /// The largest.
+    pub max: f64,
+    /// 99th percentile.
+    pub p99: f64,
 }
 
 impl Strain {
@@ -29,6 +42,7 @@ impl Strain {
         for pin in mesh.pins() {
             pinned[*pin as usize] = true;
         }
+        let threads = thread_strain(mesh, band, positions);
         let band = band.map(f64::from);
         let mut strains = Vec::with_capacity(mesh.edge_count());
         let mut infeasible = 0;
@@ -47,7 +61,7 @@ impl Strain {
         }
         let max = strains.iter().fold(0.0f64, |most, strain| most.max(*strain));
         let floor = least_limit(resolution(mesh, positions)).into();
-        Self { max, p99: percentile(&mut strains, 0.99), infeasible, floor, per_component }
+        Self { max, p99: percentile(&mut strains, 0.99), infeasible, floor, per_component, threads }
     }
 }
 
@@ -67,10 +81,34 @@ pub fn vertex_strain(mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Vec
     strains
 }
 
+/// Strain along the threads of woven triangles, against a stretch band \[σ_min, σ_max\]; `None` where there are none.
+///
+/// The warp of a triangle in rest lengths is w = a (x₁ − x₀) + b (x₂ − x₀) ([`crate::mesh::weave::Patch`]), its stretch |w|
+/// (Baraff & Witkin 1998, section 4.2).
+pub fn thread_strain(mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Option<ThreadStrain> {
+    let mut strains = Vec::with_capacity(2 * mesh.patches().len());
+    for patch in mesh.patches() {
+        let [Some(origin), Some(first), Some(second)] = patch.vertices.map(|vertex| positions.get(vertex as usize))
+        else {
+            continue;
+        };
+        let from = |point: &[f32; 3], axis: usize| f64::from(point[axis]) - f64::from(origin[axis]);
+        for [a, b] in [patch.warp, patch.weft].map(|share| share.map(f64::from)) {
+            let square = |axis: usize| (a * from(first, axis) + b * from(second, axis)).powi(2);
+            strains.push(outside((square(0) + square(1) + square(2)).sqrt(), band.map(f64::from)));
+        }
+    }
+    let max = strains.iter().copied().reduce(f64::max)?;
+    Some(ThreadStrain { max, p99: percentile(&mut strains, 0.99) })
+}
+
 /// How far the stretch of an edge is outside of a band.
-fn strain(a: [f32; 3], b: [f32; 3], rest: f32, [low, high]: [f64; 2]) -> f64 {
+fn strain(a: [f32; 3], b: [f32; 3], rest: f32, band: [f64; 2]) -> f64 {
     let squared: f64 = a.iter().zip(&b).map(|(a, b)| (f64::from(*b) - f64::from(*a)).powi(2)).sum();
-    let stretch = squared.sqrt() / f64::from(rest);
+    outside(squared.sqrt() / f64::from(rest), band)
+}
+
+fn outside(stretch: f64, [low, high]: [f64; 2]) -> f64 {
     // NaN must not look like a small strain.
     let strain = (stretch - stretch.max(low).min(high)).abs();
     if strain.is_nan() { f64::INFINITY } else { strain }

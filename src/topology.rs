@@ -177,7 +177,7 @@ fn components(mesh: &Mesh) -> (Vec<u32>, usize) {
 }
 
 /// The root of a vertex; halves the way to it for the next search.
-fn root(parents: &mut [u32], mut vertex: u32) -> u32 {
+pub(crate) fn root(parents: &mut [u32], mut vertex: u32) -> u32 {
     while parents[vertex as usize] != vertex {
         let parent = parents[vertex as usize];
         parents[vertex as usize] = parents[parent as usize];

@@ -4,10 +4,10 @@
 //! the discrete equation of a string, which can be solved exactly; yarns of different directions couple only as far as
 //! the cloth is sheared. So everything that is fast on cloth works yarn by yarn.
 //!
-//! **Tracing.** A yarn goes on from an edge, through a vertex, to the one edge there that shares no face with it. At a
-//! regular inner vertex of quads that is the opposite edge, on a border the next edge of the border, on a chain the next
-//! link. Where there is no such edge or more than one (corners, irregular vertices, the inside of a triangle mesh), the
-//! yarn ends. A yarn may close on itself (a sleeve); then it starts at its smallest vertex. It never crosses itself: where it
+//! **Tracing.** A yarn goes on from an edge, through a vertex, to the one edge there that shares no face with it; faces
+//! with a side that is no edge between them count as one. At a regular inner vertex of quads, whole or cut and woven,
+//! that is the opposite edge, on a border the next edge of the border, on a chain the next link. Where there is no such
+//! edge or more than one (corners, irregular vertices, triangles that are not woven), the yarn ends. A yarn may close on itself (a sleeve); then it starts at its smallest vertex. It never crosses itself: where it
 //! would, it ends.
 //!
 //! **Families.** Two yarns with a common vertex are in different families, so all yarns of a family can be moved at
@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use crate::mesh::Mesh;
 use crate::params::Link;
+use crate::topology::root;
 
 /// One yarn: consecutive edges of [`Yarns::edges`], the head of each the tail of the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,13 +98,13 @@ impl Opposites {
             around[edge.tail as usize].push(index as u32);
             around[edge.head as usize].push(index as u32);
         }
-        let faces = faces_of_edges(mesh);
+        let regions = regions_of_edges(mesh);
         let mut next = vec![[u32::MAX; 2]; edges.len()];
         for (vertex, around) in around.iter().enumerate() {
             for &edge in around {
-                let on = follower(edge, around, &faces);
+                let on = follower(edge, around, &regions);
                 // Both must agree: a yarn that comes back must find the way it went.
-                if let Some(on) = on.filter(|on| follower(*on, around, &faces) == Some(edge)) {
+                if let Some(on) = on.filter(|on| follower(*on, around, &regions) == Some(edge)) {
                     let side = usize::from(edges[edge as usize].head as usize == vertex);
                     next[edge as usize][side] = on;
                 }
@@ -113,32 +114,43 @@ impl Opposites {
     }
 }
 
-/// The only other edge at a vertex that shares no face with this one.
-fn follower(edge: u32, around: &[u32], faces: &[Vec<u32>]) -> Option<u32> {
+/// The only other edge at a vertex that shares no region with this one.
+fn follower(edge: u32, around: &[u32], regions: &[Vec<u32>]) -> Option<u32> {
     let apart = |other: &&u32| {
-        **other != edge && !faces[edge as usize].iter().any(|face| faces[**other as usize].contains(face))
+        **other != edge && !regions[edge as usize].iter().any(|region| regions[**other as usize].contains(region))
     };
     let mut candidates = around.iter().filter(apart);
     let first = candidates.next()?;
-    // A vertex with more than four edges is irregular whatever its faces say.
+    // A vertex with more than four edges is irregular whatever its regions say.
     if candidates.next().is_some() || around.len() > 4 { None } else { Some(*first) }
 }
 
-/// Numbers of the faces at each edge.
-fn faces_of_edges(mesh: &Mesh) -> Vec<Vec<u32>> {
+/// Numbers of the regions at each edge: faces that are joined across sides which are springs, or free, are one region. The two
+/// halves of a quad that was cut and woven are one, as the quad was.
+fn regions_of_edges(mesh: &Mesh) -> Vec<Vec<u32>> {
     let edges = mesh.edges();
-    let mut faces = vec![Vec::new(); edges.len()];
-    for (number, face) in mesh.faces().iter().enumerate() {
+    let mut regions = vec![Vec::new(); edges.len()];
+    let mut open: Vec<((u32, u32), u32)> = Vec::new();
+    for (number, face) in (0..).zip(mesh.faces()) {
         let vertices = face.vertices();
         for (a, b) in vertices.iter().zip(vertices.iter().cycle().skip(1)) {
             let pair = (*a.min(b), *a.max(b));
-            // An edge may have been made a spring or free: then it carries no yarn.
-            if let Ok(edge) = edges.binary_search_by_key(&pair, |edge| (edge.tail, edge.head)) {
-                faces[edge].push(number as u32);
+            match edges.binary_search_by_key(&pair, |edge| (edge.tail, edge.head)) {
+                Ok(edge) => regions[edge].push(number),
+                Err(_) => open.push((pair, number)),
             }
         }
     }
-    faces
+    open.sort_unstable();
+    let mut parents: Vec<u32> = (0..mesh.faces().len() as u32).collect();
+    for both in open.windows(2).filter(|both| both[0].0 == both[1].0) {
+        let (a, b) = (root(&mut parents, both[0].1), root(&mut parents, both[1].1));
+        parents[a.max(b) as usize] = a.min(b);
+    }
+    for region in regions.iter_mut().flatten() {
+        *region = root(&mut parents, *region);
+    }
+    regions
 }
 
 /// A traced yarn in canonical edge indices.

@@ -2,6 +2,7 @@
 
 use super::check::SHORTEST;
 use super::mass::point;
+use super::weave::Woven;
 use super::{EdgeKind, EdgeOverride, Face};
 use crate::error::{Error, Result};
 use crate::params::Link;
@@ -23,23 +24,29 @@ pub(super) struct Pairs {
     pub(super) lines: Vec<u64>,
     /// Diagonals of quads, as often as there are quads.
     diagonals: Vec<u64>,
+    /// Sides of quads and lines: inextensible whatever triangles are beside them.
+    fixed: Vec<u64>,
 }
 
 impl Pairs {
     pub(super) fn new(faces: &[Face], lines: &[[u32; 2]]) -> Self {
         let mut edges = Vec::with_capacity(4 * faces.len());
         let mut diagonals = Vec::with_capacity(2 * faces.len());
+        let mut fixed: Vec<u64> = lines.iter().map(|&[a, b]| key(a, b)).collect();
         for face in faces {
             let vertices = face.vertices();
             let following = vertices.iter().cycle().skip(1);
             edges.extend(vertices.iter().zip(following).map(|(&a, &b)| key(a, b)));
             if let Face::Quad([a, b, c, d]) = *face {
+                fixed.extend([key(a, b), key(b, c), key(c, d), key(d, a)]);
                 diagonals.extend([key(a, c), key(b, d)]);
             }
         }
         edges.sort_unstable();
         edges.dedup();
         diagonals.sort_unstable();
+        fixed.sort_unstable();
+        fixed.dedup();
 
         let mut lines: Vec<u64> = lines.iter().map(|&[a, b]| key(a, b)).collect();
         lines.sort_unstable();
@@ -48,7 +55,12 @@ impl Pairs {
         edges.extend(&lines);
         // Two sorted runs: the stable sort merges them in linear time.
         edges.sort();
-        Self { edges, lines, diagonals }
+        Self { edges, lines, diagonals, fixed }
+    }
+
+    /// Whether weaving must leave a pair inextensible.
+    pub(super) fn is_fixed(&self, pair: u64) -> bool {
+        self.fixed.binary_search(&pair).is_ok()
     }
 }
 
@@ -66,6 +78,7 @@ impl<'a> Links<'a> {
     pub(super) fn collect(
         positions: &'a [[f32; 3]],
         pairs: &Pairs,
+        woven: &Woven,
         shear: f32,
         overrides: &'a [EdgeOverride],
     ) -> Result<(Vec<Link>, Vec<Link>)> {
@@ -91,7 +104,8 @@ impl<'a> Links<'a> {
 
         let mut links = Links { positions, overrides: sorted, edges: Vec::new(), springs: Vec::new() };
         for &pair in &pairs.edges {
-            links.add(pair, EdgeKind::Inextensible)?;
+            let stiffness = woven.springs.get(&pair).map(|stiffness| *stiffness as f32);
+            links.add(pair, stiffness.map_or(EdgeKind::Inextensible, |stiffness| EdgeKind::Spring { stiffness }))?;
         }
         for same in pairs.diagonals.chunk_by(|a, b| a == b) {
             if !is_edge(&same[0]) {

@@ -4,9 +4,10 @@
 //! Both diagonals of a quad are **springs**, so that cloth can shear. An n×n grid of quads has
 //! 2n(n−1) edges for 3n² coordinates and keeps n²+2n ways to move.
 //!
-//! **Triangle meshes lock.** Three edges per vertex meet three coordinates per vertex: the same
-//! grid cut into triangles keeps only 4n−1 ways to move and behaves like a folded metal sheet.
-//! Prefer quads; on a triangle mesh make some edges springs with [`EdgeOverride`].
+//! **Triangle meshes lock** if all their sides are inextensible. Three edges per vertex meet three coordinates per vertex:
+//! the same grid cut into triangles keeps only 4n−1 ways to move and behaves like a folded metal sheet. Give them threads:
+//! with [`MeshDescriptor::weave`] two sides per vertex stand for warp and weft, and the others are springs against shear
+//! ([`weave`]). Squares that were cut drape as squares then; irregular meshes nearly so.
 //!
 //! # What happens to odd input
 //!
@@ -24,6 +25,9 @@
 //! | a mass outside 1e-30 … 1e30 kg, zero and NaN included | [`Error::OutOfRange`] with its index |
 //! | a density that is not finite and above zero | [`Error::OutOfRange`] |
 //! | shear or stiffness negative or not finite | [`Error::OutOfRange`] |
+//! | a warp that is 0 or not finite | [`Error::OutOfRange`] |
+//! | a warp for each face, but not one for each | [`Error::LengthMismatch`] |
+//! | a triangle without area | not woven: its sides stay inextensible unless a neighbor's weave takes them |
 //! | masses per vertex, but not one for each | [`Error::LengthMismatch`] |
 //! | an isolated vertex, masses per vertex | valid: it falls freely |
 //! | a vertex without mass from the density | [`Error::MasslessVertex`]; pinned: valid, 0 kg |
@@ -38,6 +42,7 @@ pub mod bending;
 mod check;
 mod links;
 mod mass;
+pub mod weave;
 
 use std::collections::BTreeMap;
 
@@ -49,12 +54,14 @@ use check::{
 };
 use links::{Links, Pairs, ends};
 use mass::lump;
+pub use weave::Weave;
+use weave::{Patch, Woven};
 
 /// A face of the cloth: its vertices in order around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Face {
-    /// Three vertices. See the module documentation: triangle meshes lock.
+    /// Three vertices. See the module documentation: without a [`Weave`] triangle meshes lock.
     Triangle([u32; 3]),
     /// Four vertices; the sides are warp and weft, the diagonals shear.
     Quad([u32; 4]),
@@ -138,13 +145,15 @@ pub struct MeshDescriptor {
     pub mass: Mass,
     /// Vertices that do not move by themselves.
     pub pins: Vec<u32>,
-    /// Stiffness of each of the two diagonal springs of a quad, N/m; 0 for none.
+    /// Stiffness of each of the two diagonal springs of a quad, and shear modulus of woven triangles, N/m; 0 for none.
     pub shear: f32,
     /// Bending stiffness k_b, N·m: a sheet rolled to a radius R holds ½ k_b/R² per area; 0 for none. Light cotton has about 1e-5,
     /// denim 1e-4.
     pub bending: f32,
     /// Whether bending holds the rest shape as it is, with all its folds, and not a flat one.
     pub curved: bool,
+    /// Where the warp of triangles runs; `None` makes every side of a triangle inextensible.
+    pub weave: Option<Weave>,
     /// Exceptions for single edges.
     pub overrides: Vec<EdgeOverride>,
     /// Named sets of vertices, for [`crate::Selection::Group`].
@@ -163,6 +172,7 @@ impl Default for MeshDescriptor {
             shear: 20.0,
             bending: 0.0,
             curved: false,
+            weave: None,
             overrides: Vec::new(),
             groups: BTreeMap::new(),
         }
@@ -182,6 +192,7 @@ pub struct Mesh {
     groups: BTreeMap<String, Vec<u32>>,
     bending_pairs: Vec<Pair>,
     hinges: Vec<Hinge>,
+    patches: Vec<Patch>,
 }
 
 impl Mesh {
@@ -191,8 +202,8 @@ impl Mesh {
     ///
     /// As the table in the module documentation says.
     pub fn new(descriptor: MeshDescriptor) -> Result<Self> {
-        let MeshDescriptor { positions, faces, lines, mass, mut pins, shear, bending, curved, overrides, mut groups } =
-            descriptor;
+        let MeshDescriptor { positions, faces, lines, mass, mut pins, shear, bending, curved, weave, .. } = descriptor;
+        let MeshDescriptor { overrides, mut groups, .. } = descriptor;
         let count = positions.len();
         check_positions(&positions)?;
         for (index, face) in faces.iter().enumerate() {
@@ -219,7 +230,14 @@ impl Mesh {
         check_overrides(&overrides, count)?;
 
         let pairs = Pairs::new(&faces, &lines);
-        let (edges, springs) = Links::collect(&positions, &pairs, shear, &overrides)?;
+        let woven = match &weave {
+            Some(weave) => {
+                weave.check(faces.len())?;
+                weave::weave(&positions, &faces, weave, shear, |pair| pairs.is_fixed(pair))
+            }
+            None => Woven::default(),
+        };
+        let (edges, springs) = Links::collect(&positions, &pairs, &woven, shear, &overrides)?;
         check_counts(count, edges.len().max(springs.len()))?;
         let lines: Vec<[u32; 2]> = pairs.lines.iter().map(|&key| ends(key)).collect();
         let masses = match mass {
@@ -238,7 +256,19 @@ impl Mesh {
                 check_counts(count, 2 * hinges.len())?;
             }
         }
-        Ok(Self { positions, faces, lines, masses, pins, edges, springs, groups, bending_pairs, hinges })
+        Ok(Self {
+            positions,
+            faces,
+            lines,
+            masses,
+            pins,
+            edges,
+            springs,
+            groups,
+            bending_pairs,
+            hinges,
+            patches: woven.patches,
+        })
     }
 
     /// The rest shape, m.
@@ -286,6 +316,11 @@ impl Mesh {
     /// The folds that hold a curved rest shape; none if it is to be flat.
     pub fn hinges(&self) -> &[Hinge] {
         &self.hinges
+    }
+
+    /// The triangles whose threads were chosen by a [`Weave`].
+    pub fn patches(&self) -> &[Patch] {
+        &self.patches
     }
 
     /// The vertices of a group: ascending, each once.
