@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use taut::io::import::{self, DroppedFace, Format, Imported, Options, Place};
-use taut::{Error, Face, Mesh, Scene};
+use taut::io::import::{self, DroppedFace, Format, Imported, Options, Place, Warp};
+use taut::{Error, Face, Mesh, Scene, Weave};
 
 fn parsed(bytes: impl AsRef<[u8]>, format: Format) -> Imported {
     let imported = import::parse(bytes.as_ref(), format, &Options::default()).expect("the file is good");
@@ -405,6 +405,65 @@ fn only_what_makes_good_quads_is_paired() {
     // A quad of the file stays what it is.
     let strip = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [2.0, 0.0, 0.0], [2.0, 1.0, 0.0]];
     assert_eq!(counts(&strip, &[vec![0, 1, 2, 3], vec![1, 4, 5], vec![1, 5, 2]]), (2, 2));
+}
+
+/// Triangles are woven along their texture, along most of their sides, or along what was asked for.
+#[test]
+fn triangles_are_woven_unless_nobody_wants_it() {
+    let n = 9;
+    let (sin, cos) = 0.4_f32.sin_cos();
+    let positions: Vec<[f32; 3]> = grid(n).iter().map(|[x, y, z]| [cos * x - sin * y, sin * x + cos * y, *z]).collect();
+    let faces = triangulated(n, |v| v % 3 == 0);
+    let plain = text(&positions, &faces);
+    let read = |text: &str, warp: Warp| {
+        let imported = import::parse(text.as_bytes(), Format::Obj, &Options { warp, ..Default::default() })?;
+        check(&imported);
+        Ok::<_, Error>(imported)
+    };
+    let squares = {
+        let cells: Vec<Vec<u32>> = cells(n).map(|cell| cell.to_vec()).collect();
+        let imported = obj(&text(&positions, &cells));
+        assert_eq!((imported.report.woven, &imported.descriptor.weave), (0, &None));
+        Mesh::new(imported.descriptor).expect("it is valid").edges().to_vec()
+    };
+    let edges = |imported: &Imported| Mesh::new(imported.descriptor.clone()).expect("it is valid").edges().to_vec();
+    let sides = obj(&plain);
+    assert_eq!((sides.report.woven, sides.report.warp), (128, Warp::Sides));
+    assert_eq!(sides.descriptor.weave, Some(Weave::Sides));
+    assert_eq!(edges(&sides), squares);
+    let off = read(&plain, Warp::Off).expect("the file is good");
+    assert_eq!((off.report.woven, off.report.warp, &off.descriptor.weave), (0, Warp::Off, &None));
+    assert_eq!(edges(&off).len(), squares.len() + 64);
+    let error = read(&plain, Warp::Uv).expect_err("there is no texture");
+    assert!(error.to_string().contains("no texture coordinates"), "{error}");
+
+    // Textured along the grid, mirrored, and on the bias: there the threads are the diagonals that lie that way.
+    let textured = |uv: fn(f32, f32) -> [f32; 2]| {
+        let vertices = text(&positions, &[]);
+        let uvs: String = grid(n).iter().map(|[x, y, _]| uv(*x, *y)).map(|[u, v]| format!("vt {u} {v}\n")).collect();
+        let corner = |v: &u32| format!(" {0}/{0}", v + 1);
+        let faces: String =
+            faces.iter().map(|face| format!("f{}\n", face.iter().map(corner).collect::<String>())).collect();
+        read(&format!("{vertices}{uvs}{faces}"), Warp::Auto).expect("the file is good")
+    };
+    for imported in [textured(|x, y| [x / 8.0, y / 8.0]), textured(|x, y| [-x / 8.0, y / 4.0])] {
+        assert_eq!((imported.report.woven, imported.report.warp), (128, Warp::Uv));
+        assert_eq!(edges(&imported), squares);
+    }
+    let bias = textured(|x, y| [x - y, x + y]);
+    assert_ne!(edges(&bias), squares);
+    // A texture without area says nothing, and does no harm.
+    assert_eq!(textured(|_, _| [0.5, 0.5]).report.warp, Warp::Uv);
+
+    for name in Warp::NAMES {
+        let warp = Warp::named(name).expect("a listed name is known");
+        assert_eq!(read(&plain, warp).is_ok(), warp != Warp::Uv, "{name}");
+    }
+    assert_eq!(Warp::named("warp"), None);
+    // Pairing first: nothing is left to weave.
+    let options = Options { pair_triangles: true, ..Default::default() };
+    let paired = import::parse(plain.as_bytes(), Format::Obj, &options).expect("the file is good");
+    assert_eq!((paired.report.paired, paired.report.woven, paired.descriptor.weave), (128, 0, None));
 }
 
 #[test]

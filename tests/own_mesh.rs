@@ -120,6 +120,37 @@ fn a_mesh_is_simulated_like_a_scene() {
         let report: Value = serde_json::from_str(&stdout).expect("the report is JSON");
         report["import"]["pinned"].as_u64().expect("a count")
     };
+    // Triangles are woven, and the report says how well their threads hold.
+    let woven = |warp: &str| {
+        let arguments =
+            format!("run --mesh sheet.obj --scale 0.01 --pin color:ff0000 {warp} --seconds 0.1 --backend cpu");
+        let (code, table, _) = run(path, &arguments);
+        assert!(code.is_some_and(|code| code < 2), "{table}");
+        let (_, report, _) = run(path, &format!("{arguments} --quiet --json -"));
+        (table, serde_json::from_str::<Value>(&report).expect("the report is JSON"))
+    };
+    for (warp, name, words) in [("", "sides", "woven along most"), ("--warp x", "x", "woven along x")] {
+        let (table, report) = woven(warp);
+        let table = table.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        assert!(table.contains("within triangles"), "{table}");
+        assert_eq!(
+            (&report["import"]["woven_triangles"], &report["import"]["warp"]),
+            (&162.into(), &name.into()),
+            "{words}"
+        );
+        assert_eq!((&report["edges"], &report["frames_over"]), (&180.into(), &0.into()));
+        let (max, p99) = (&report["thread_strain_max"], &report["thread_strain_p99"]);
+        assert!(
+            max.as_f64() <= Some(0.01 + 1e-6) && max.as_f64() > Some(0.0) && p99.as_f64() <= max.as_f64(),
+            "{report}"
+        );
+    }
+    let (table, report) = woven("--warp off");
+    assert!(table.contains("lock"), "{table}");
+    assert_eq!((&report["edges"], &report["thread_strain_max"]), (&261.into(), &Value::Null));
+    let (code, _, stderr) = run(path, "run --mesh sheet.obj --warp uv --backend cpu");
+    assert!(code == Some(2) && stderr.join(" ").contains("no texture coordinates"), "{code:?} {stderr:?}");
+
     assert_eq!(held(""), 0);
     assert_eq!(held("--pin group:edge"), 20);
     assert_eq!(held("--pin box:-1,-1,0.85,1,1,1"), 10);

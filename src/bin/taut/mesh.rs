@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
-use taut::io::import::{self, DroppedFace, ImportReport, Imported, RenderMesh};
+use taut::io::import::{self, DroppedFace, ImportReport, Imported, RenderMesh, Warp};
 use taut::{Mesh, Scene};
 
 use crate::output::count;
@@ -17,9 +18,14 @@ pub(crate) struct MeshOptions {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scene", "size"])]
     pub(crate) mesh: Option<PathBuf>,
 
-    /// Join triangles of the mesh to quads where that makes good ones: triangles lock, quads drape
+    /// Join triangles of the mesh to quads where that makes good ones
     #[arg(long, requires = "mesh")]
     pair_triangles: bool,
+
+    /// Where the warp of triangles runs: along the first texture coordinate (uv), as most of their sides do (sides), along
+    /// an axis, or nowhere (off: then they lock); auto is uv where the mesh has a texture, else sides
+    #[arg(long, value_name = "WARP", requires = "mesh", value_parser = warp(), default_value = "auto")]
+    warp: Warp,
 
     /// Metres per unit of the mesh
     #[arg(long, value_name = "M", requires = "mesh", value_parser = scale, allow_negative_numbers = true)]
@@ -61,6 +67,7 @@ impl MeshOptions {
         let Some(file) = &self.mesh else { return Ok(None) };
         let options = import::Options {
             pair_triangles: self.pair_triangles,
+            warp: self.warp,
             scale: self.scale.unwrap_or(1.0),
             ..Default::default()
         };
@@ -150,6 +157,8 @@ impl Origin {
             "non_manifold_edges": non_manifold.len(),
             "components": components,
             "paired_triangles": paired,
+            "woven_triangles": self.report.woven,
+            "warp": warp_name(self.report.warp),
             "pinned": self.pinned,
         })
     }
@@ -184,8 +193,12 @@ impl Origin {
         add(report.components, "piece", "pieces");
         add(self.pinned, "vertex held", "vertices held");
         let mut text = parts.join(", ");
-        if report.paired == 0 && report.faces > 2 * report.quads {
-            text.push_str("; triangles lock: --pair-triangles may give back quads");
+        match report.warp {
+            _ if report.faces == report.quads => {}
+            Warp::Off => text.push_str("; triangles that are not woven lock"),
+            Warp::Uv => text.push_str("; triangles woven along the texture"),
+            Warp::Along(_) => text.push_str(&format!("; triangles woven along {}", warp_name(report.warp))),
+            _ => text.push_str("; triangles woven along most of their sides"),
         }
         text
     }
@@ -193,6 +206,15 @@ impl Origin {
 
 fn number(value: usize) -> String {
     count(value as u64)
+}
+
+fn warp() -> impl TypedValueParser<Value = Warp> {
+    PossibleValuesParser::new(Warp::NAMES).map(|name| Warp::named(&name).unwrap_or_default())
+}
+
+/// As the option spells it.
+fn warp_name(warp: Warp) -> &'static str {
+    Warp::NAMES.into_iter().find(|name| Warp::named(name) == Some(warp)).unwrap_or("along")
 }
 
 fn scale(text: &str) -> Result<f32, String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use taut::program::Part;
-use taut::{Cloth, Report, Substeps};
+use taut::{Cloth, Report, Substeps, ThreadStrain};
 
 use crate::mesh::Origin;
 use crate::output::{count, duration, mean, percent, table};
@@ -51,6 +51,8 @@ pub(crate) struct Tally {
     infeasible_edges: usize,
     strain_max: f64,
     strain_p99: f64,
+    /// Within woven triangles.
+    threads: Option<ThreadStrain>,
     /// By the device, before the last collision passes.
     strain_before_contact: f32,
     /// Of each part of the steps on the CPU.
@@ -77,6 +79,10 @@ impl Tally {
                 (self.strain_max, self.worst_frame) = (strain.max, self.frames);
             }
             self.strain_p99 = self.strain_p99.max(strain.p99);
+            if let Some(threads) = &strain.threads {
+                let worst = self.threads.get_or_insert(*threads);
+                (worst.max, worst.p99) = (worst.max.max(threads.max), worst.p99.max(threads.p99));
+            }
             self.infeasible_edges = self.infeasible_edges.max(strain.infeasible);
         }
         self.strain_before_contact = self.strain_before_contact.max(report.strain_before_contact);
@@ -151,6 +157,8 @@ impl Summary {
             "strain_limit": subject.strain_limit,
             "strain_max": tally.strain_max,
             "strain_p99": tally.strain_p99,
+            "thread_strain_max": tally.threads.map(|threads| threads.max),
+            "thread_strain_p99": tally.threads.map(|threads| threads.p99),
             "strain_before_contact": tally.strain_before_contact,
             "frames": tally.frames,
             "frames_over": tally.frames_over,
@@ -219,6 +227,10 @@ impl Summary {
             ("dispatches", format!("{} per frame", mean(tally.per_frame(tally.dispatches)))),
             ("time", format!("{} per frame (median)", duration(tally.median_seconds()))),
         ];
+        if let Some(threads) = &tally.threads {
+            let text = format!("{} at most, 99 % below {}", percent(threads.max), percent(threads.p99));
+            rows.insert(9, ("within triangles", text));
+        }
         if let Some(origin) = &subject.origin {
             rows.insert(4, ("imported", origin.sentence()));
         }

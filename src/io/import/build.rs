@@ -7,9 +7,9 @@ use glam::DVec3;
 use super::pair::pair;
 use super::raw::{Raw, RawFace};
 use super::weld::weld;
-use super::{DroppedFace, ImportReport, Imported, Options, Place, RenderMesh, fault};
+use super::{DroppedFace, ImportReport, Imported, Options, Place, RenderMesh, Warp, fault};
 use crate::error::{Error, Result};
-use crate::mesh::{Face, Mesh, MeshDescriptor};
+use crate::mesh::{Face, Mesh, MeshDescriptor, Weave};
 
 /// Shortest distance of two vertices of a face or line \[m\]; [`Mesh::new`] refuses shorter edges.
 const SHORTEST: f32 = 1e-18;
@@ -86,10 +86,43 @@ pub(super) fn build(mut raw: Raw, options: &Options) -> Result<Imported> {
     let particles = roots.iter().map(|root| particle_of[*root as usize]);
     let particles: Vec<Option<u32>> = particles.map(|number| (number != NONE).then_some(number)).collect();
     let lines = lines.into_iter().map(|(ends, _)| ends).collect();
-    let descriptor = MeshDescriptor { positions, faces, lines, groups, ..Default::default() };
+    let weave = weave(&raw, &pieces, options.warp, &mut report)?;
+    let descriptor = MeshDescriptor { positions, faces, lines, groups, weave, ..Default::default() };
     check(&raw, &particle_of, &descriptor)?;
     let colors = (!raw.colors.is_empty()).then_some(colors);
     Ok(Imported { descriptor, render, colors, particles, report })
+}
+
+/// Where the warp of the triangles runs; nowhere if there are none.
+fn weave(raw: &Raw, pieces: &[Piece], warp: Warp, report: &mut ImportReport) -> Result<Option<Weave>> {
+    report.warp = match warp {
+        Warp::Auto if raw.textured => Warp::Uv,
+        Warp::Auto => Warp::Sides,
+        Warp::Uv if !raw.textured => {
+            return Err(fault(Place::File, "it has no texture coordinates for the warp to follow"));
+        }
+        other => other,
+    };
+    let weave = match report.warp {
+        Warp::Off => None,
+        Warp::Along(direction) => Some(Weave::Along(direction)),
+        Warp::Uv => Some(Weave::PerFace(pieces.iter().map(|piece| along_texture(raw, piece)).collect())),
+        Warp::Auto | Warp::Sides => Some(Weave::Sides),
+    };
+    let triangles = pieces.iter().filter(|piece| !piece.quad).count();
+    report.woven = if weave.is_some() { triangles } else { 0 };
+    Ok(weave.filter(|_| triangles > 0))
+}
+
+/// ∂x/∂u of a triangle.
+fn along_texture(raw: &Raw, piece: &Piece) -> [f32; 3] {
+    let [a, b, c, _] = piece.corners.map(|corner| raw.corners[corner as usize].uv.map(f64::from));
+    let [p, q, r, _] = piece.vertices.map(|vertex| point(raw, vertex));
+    let (first, second) = ([b[0] - a[0], b[1] - a[1]], [c[0] - a[0], c[1] - a[1]]);
+    // Of the sign of the triangle's area in the texture; its size does not matter.
+    let mirrored = (first[0] * second[1] - first[1] * second[0]).signum();
+    let direction = (mirrored * (second[1] * (q - p) - first[1] * (r - p))).normalize_or_zero();
+    if direction == DVec3::ZERO { [1.0, 0.0, 0.0] } else { direction.to_array().map(|part| part as f32) }
 }
 
 /// Coordinates in metres.

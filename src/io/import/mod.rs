@@ -20,6 +20,11 @@
 //! first of its vertices was, and particles are numbered in the order of those. [`Imported::particles`] translates the
 //! vertices as the file numbers them.
 //!
+//! # Triangles
+//!
+//! Cloth that drapes has two directions of thread ([`crate::mesh::weave`]). Triangles have none of their own, so
+//! [`Options::warp`] says where theirs run: by default along the texture, or as most of their sides do.
+//!
 //! # What happens to odd input
 //!
 //! | Input | Outcome |
@@ -66,7 +71,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 #[cfg(doc)]
 use crate::mesh::Mesh;
-use crate::mesh::{Face, MeshDescriptor};
+use crate::mesh::{Face, MeshDescriptor, Weave};
 
 /// The formats that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,14 +121,51 @@ pub struct Options {
     /// `None` makes every vertex a particle of its own.
     pub weld: Option<f32>,
     /// Whether pairs of triangles become quads where that makes good ones: near-coplanar, convex, and the more
-    /// rectangular first. A mesh of triangles locks ([`crate::mesh`]); most are quads that an exporter cut in two.
+    /// rectangular first. Most triangles are quads that an exporter cut in two; those that are left are woven.
     pub pair_triangles: bool,
+    /// Where the warp of triangles runs.
+    pub warp: Warp,
     /// Factor on all coordinates: metres per unit of the file, above zero.
     pub scale: f32,
 }
 
+/// Where the warp of triangles comes from: [`MeshDescriptor::weave`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Warp {
+    /// `Uv` where there are texture coordinates, else `Sides`.
+    #[default]
+    Auto,
+    /// Along the first texture coordinate, as panels lie in a pattern; as `Along` x where a triangle has no area in it.
+    Uv,
+    /// [`Weave::Sides`].
+    Sides,
+    /// [`Weave::Along`].
+    Along([f32; 3]),
+    /// Nowhere: every side is inextensible, and the mesh locks ([`crate::mesh`]).
+    Off,
+}
+
+impl Warp {
+    /// Names as program and scene files spell them.
+    pub const NAMES: [&'static str; 7] = ["auto", "off", "sides", "uv", "x", "y", "z"];
+
+    /// The warp of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "off" => Some(Self::Off),
+            "uv" => Some(Self::Uv),
+            _ => match Weave::named(name)? {
+                Weave::Along(direction) => Some(Self::Along(direction)),
+                _ => Some(Self::Sides),
+            },
+        }
+    }
+}
+
 impl Default for Options {
-    /// At most 256 MiB, 4,194,304 vertices and 8,388,608 faces; vertices in the same place are welded.
+    /// At most 256 MiB, 4,194,304 vertices and 8,388,608 faces; vertices in the same place are welded, triangles woven.
     fn default() -> Self {
         Self {
             most_bytes: 1 << 28,
@@ -131,6 +173,7 @@ impl Default for Options {
             most_faces: 1 << 23,
             weld: Some(0.0),
             pair_triangles: false,
+            warp: Warp::Auto,
             scale: 1.0,
         }
     }
@@ -180,7 +223,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// Particles, faces, lines and groups, ready for [`Mesh::new`]; density, stiffness and pins are those of
+    /// Particles, faces, lines, groups and weave, ready for [`Mesh::new`]; density, stiffness and pins are those of
     /// [`MeshDescriptor::default`].
     pub descriptor: MeshDescriptor,
     /// What is drawn.
@@ -228,7 +271,7 @@ pub struct DroppedFace {
 }
 
 /// What was found in a file and what became of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ImportReport {
     /// Vertices in the file.
@@ -261,6 +304,10 @@ pub struct ImportReport {
     pub components: usize,
     /// Triangles that were joined to quads, two for each.
     pub paired: usize,
+    /// Triangles that were woven.
+    pub woven: usize,
+    /// Where their warp comes from: never [`Warp::Auto`].
+    pub warp: Warp,
     /// Whether there are texture coordinates.
     pub textured: bool,
 }
