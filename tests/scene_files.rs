@@ -464,6 +464,8 @@ fn errors_name_place_and_key_and_suggest() {
         (sheet.replace('4', "99999999999999999999999999999999999999999999"), "3:8: `cloth.size` is too large"),
         (sheet.replace("sheet", "sheat"), "2:13: `cloth.generator` is \"sheat\"; did you mean `sheet`?"),
         ("[cloth]\npositions = [[0, 0, 0]]\nfaces = [[0, 1]]".to_owned(), "3:10: `cloth.faces[0]` has 2 vertices"),
+        ("[cloth]\npositions = [[0, 0, 0]]\nwarp = \"uv\"".to_owned(), "3:8: `cloth.warp` is \"uv\"; "),
+        (format!("{sheet}warp = \"x\""), "4:1: "),
         (
             "[cloth]\npositions = [[0, 0, 0]]\nfaces = [[0, 1, 2]]".to_owned(),
             "1:2: `cloth`: faces[0] names vertex 1, but",
@@ -535,6 +537,28 @@ fn folder() -> tempfile::TempDir {
         std::os::unix::fs::symlink("../nowhere", directory.path().join("scene/dangling")).expect("a link");
     }
     directory
+}
+
+/// Triangles are woven, from a file and inline; the key says how, and is written again.
+#[test]
+fn triangles_are_woven_as_the_key_says() {
+    let directory = folder();
+    let scene = directory.path().join("scene");
+    let square = "v 0 0 0\nv 1 0 0\nv 1 0 1\nv 0 0 1\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nf 1/1 2/2 3/3\nf 1/1 3/3 4/4\n";
+    std::fs::write(scene.join("square.obj"), square).expect("a file");
+    let inline = "positions = [[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1]]\nfaces = [[0, 1, 2], [0, 2, 3]]";
+    let file: &[_] = &[("", 4), ("warp = \"off\"", 5), ("warp = \"uv\"", 4), ("warp = \"z\"", 4)];
+    let lists: &[_] = &[("", 4), ("warp = \"off\"", 5), ("warp = \"sides\"", 4), ("warp = \"z\"", 4)];
+    for (source, cases) in [("mesh = \"square.obj\"", file), (inline, lists)] {
+        for (key, edges) in cases {
+            let parsed = SceneFile::parse(&format!("[cloth]\n{source}\n{key}"), "", Some(&scene)).expect("it is good");
+            let again = SceneFile::parse(&parsed.to_toml(), "", Some(&scene)).expect("what is written is good");
+            for file in [parsed, again] {
+                let mesh = file.scene().expect("the scene is good").mesh;
+                assert_eq!((mesh.edge_count(), mesh.springs().len()), (*edges, 5 - edges), "{source} {key}");
+            }
+        }
+    }
 }
 
 #[test]

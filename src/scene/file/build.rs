@@ -8,7 +8,7 @@ use super::parts::{Form, Obstacle, Pins, Select, Sheet, Source, part_has};
 use super::{SceneFile, path};
 use crate::error::{Error, Result};
 use crate::hold::Selection;
-use crate::mesh::{Face, Mesh, MeshDescriptor};
+use crate::mesh::{Face, Mesh, MeshDescriptor, Weave};
 use crate::scene::motion::{PinGroup, Script, SolidMotion};
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, Scene, arc, dress_form};
 use crate::solid::{Body, Grid, Solid, SolidShape, mannequin};
@@ -116,17 +116,21 @@ impl Builder<'_> {
                 lines: (1..*size).map(|head| [head - 1, head]).collect(),
                 ..own
             },
-            Source::Mesh { file, pair_triangles, scale } => {
+            Source::Mesh { file, pair_triangles, warp, scale } => {
                 let path = self.path("cloth.mesh", file)?;
-                let options = load_mesh::Options { pair_triangles: *pair_triangles, scale: *scale };
+                let options = load_mesh::Options { pair_triangles: *pair_triangles, warp, scale: *scale };
                 let read = load_mesh(&path, options).map_err(|error| self.located(error, "cloth.mesh"))?;
                 self.check_count(read.positions.len(), "cloth.mesh")?;
-                let MeshDescriptor { positions, faces, lines, groups, .. } = read;
-                MeshDescriptor { positions, faces, lines, groups, ..own }
+                let MeshDescriptor { positions, faces, lines, groups, weave, .. } = read;
+                MeshDescriptor { positions, faces, lines, groups, weave, ..own }
             }
-            Source::Inline { positions, faces, lines } => {
-                MeshDescriptor { positions: positions.clone(), faces: faces.clone(), lines: lines.clone(), ..own }
-            }
+            Source::Inline { positions, faces, lines, warp } => MeshDescriptor {
+                positions: positions.clone(),
+                faces: faces.clone(),
+                lines: lines.clone(),
+                weave: Weave::named(warp),
+                ..own
+            },
         };
         descriptor.groups.extend(fabric.groups.clone());
         Ok(descriptor)
@@ -313,7 +317,7 @@ impl Builder<'_> {
     fn body(&self, file: &str, scale: f32, key: &str) -> Result<Body> {
         let key = format!("{key}.file");
         let path = self.path(&key, file)?;
-        let options = load_mesh::Options { pair_triangles: false, scale };
+        let options = load_mesh::Options { pair_triangles: false, warp: "off", scale };
         let descriptor = load_mesh(&path, options).map_err(|error| self.located(error, &key))?;
         self.check_count(descriptor.positions.len(), &key)?;
         let mut triangles = Vec::new();

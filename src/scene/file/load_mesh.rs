@@ -9,11 +9,20 @@ use crate::error::Result;
 use crate::io::import;
 use crate::mesh::MeshDescriptor;
 
+/// Where the warp of a mesh file's triangles may run, as files spell it.
+#[cfg(feature = "import")]
+pub(super) const WARPS: &[&str] = &import::Warp::NAMES;
+/// Without the importer nothing is woven.
+#[cfg(not(feature = "import"))]
+pub(super) const WARPS: &[&str] = &["auto"];
+
 /// How a mesh file is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Options {
     /// Whether triangles are joined to quads where they came from quads.
     pub(super) pair_triangles: bool,
+    /// Where the warp of triangles runs: one of [`WARPS`].
+    pub(super) warp: &'static str,
     /// Metres per unit of the file.
     pub(super) scale: f32,
 }
@@ -24,8 +33,9 @@ pub(super) struct Options {
 /// Whatever the importer finds wrong with the file.
 #[cfg(feature = "import")]
 pub(super) fn load_mesh(path: &Path, options: Options) -> Result<MeshDescriptor> {
-    let Options { pair_triangles, scale } = options;
-    let options = import::Options { pair_triangles, scale, ..Default::default() };
+    let Options { pair_triangles, warp, scale } = options;
+    let warp = import::Warp::named(warp).unwrap_or_default();
+    let options = import::Options { pair_triangles, warp, scale, ..Default::default() };
     Ok(import::read(path, &options)?.descriptor)
 }
 

@@ -82,12 +82,14 @@
 //! | `length` | of a chain \[m\] | 1 |
 //! | `mesh` | a mesh file in the folder of the scene, or below | |
 //! | `pair_triangles` | of a mesh: join triangles that came from quads | `false` |
+//! | `warp` | of a mesh: where the warp of triangles runs ([`crate::mesh::weave`]): along the first texture coordinate (`"uv"`), as most sides do (`"sides"`), along an axis (`"x"`, `"y"`, `"z"`), nowhere (`"off"`); `"auto"` is `"uv"` where there are texture coordinates, else `"sides"` | `"auto"` |
 //! | `scale` | of a mesh: metres per unit of the file | 1 |
 //! | `positions`, `faces`, `lines` | points \[m\], lists of 3 or 4 vertices, lists of 2 vertices | |
+//! | `warp` | of these: the same, without a texture | `"sides"` |
 //! | `material` | a fabric of [`Material`](super::Material), for density, shear and bending together | |
 //! | `density` | \[kg/m²\], of lines \[kg/m\] | that of the material; 0.2, of a chain 0.1 |
 //! | `masses` | one per vertex \[kg\], instead of a density | |
-//! | `shear` | stiffness of each diagonal of a quad \[N/m\] | that of the material; 20 |
+//! | `shear` | stiffness of each diagonal of a quad, shear modulus of woven triangles \[N/m\] | that of the material; 20 |
 //! | `bending` | \[N·m\] | that of the material; 0 |
 //! | `curved` | bending holds the rest shape as it is, not a flat one | `false` |
 //! | `damping` | of internal motion \[s\]: [`Settings::damping`] | 0 |

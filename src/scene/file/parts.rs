@@ -25,8 +25,8 @@ pub(super) struct Fabric {
 pub(super) enum Source {
     Sheet(Sheet),
     Chain { size: u32, length: f64 },
-    Mesh { file: String, pair_triangles: bool, scale: f32 },
-    Inline { positions: Vec<[f32; 3]>, faces: Vec<Face>, lines: Vec<[u32; 2]> },
+    Mesh { file: String, pair_triangles: bool, warp: &'static str, scale: f32 },
+    Inline { positions: Vec<[f32; 3]>, faces: Vec<Face>, lines: Vec<[u32; 2]>, warp: &'static str },
 }
 
 impl Source {

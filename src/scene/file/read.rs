@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use toml::de::DeTable;
 
+use super::load_mesh::WARPS;
 use super::parts::{Fabric, Form, Obstacle, PARTS, Pins, Select, Sheet, Source, Start, Turn};
 use super::table::{Table, Text, Value, suggestion};
 use super::{Limits, Output, SceneFile};
 use crate::cloth::Pose;
 use crate::error::{Error, Result};
 use crate::hold::{Hold, Selection};
-use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass, MeshDescriptor};
+use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass, MeshDescriptor, Weave};
 use crate::scene::material::Material;
 use crate::scene::motion::{Key, Motion};
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, MOST};
@@ -107,6 +108,7 @@ fn fabric(value: &Value<'_>, limits: &Limits, settings: &mut Settings) -> Result
         "positions",
         "scale",
         "size",
+        "warp",
         "width",
     ]);
     let table = value.table(&every)?;
@@ -118,15 +120,16 @@ fn fabric(value: &Value<'_>, limits: &Limits, settings: &mut Settings) -> Result
     // Now the keys of the other sources are unknown.
     let (table, source) = match source {
         "mesh" => {
-            let table = value.table(&with(&["mesh", "pair_triangles", "scale"]))?;
+            let table = value.table(&with(&["mesh", "pair_triangles", "scale", "warp"]))?;
             let mut pair_triangles = false;
             table.set_bool("pair_triangles", &mut pair_triangles)?;
             let file = file_name(&table.need("mesh", "a file")?)?;
             let scale = scale(&table)?;
-            (table, Source::Mesh { file, pair_triangles, scale })
+            let warp = table.get("warp").map_or(Ok("auto"), |value| value.word(WARPS))?;
+            (table, Source::Mesh { file, pair_triangles, warp, scale })
         }
         "positions" => {
-            let table = value.table(&with(&["faces", "lines", "positions"]))?;
+            let table = value.table(&with(&["faces", "lines", "positions", "warp"]))?;
             let source = inline(&table, limits)?;
             (table, source)
         }
@@ -235,7 +238,9 @@ fn inline(table: &Table<'_>, limits: &Limits) -> Result<Source> {
     };
     let faces = corners("faces")?.into_iter().map(face).collect::<Result<_>>()?;
     let lines = corners("lines")?.into_iter().map(line).collect::<Result<_>>()?;
-    Ok(Source::Inline { positions, faces, lines })
+    let known: Vec<&'static str> = std::iter::once("off").chain(Weave::NAMES).collect();
+    let warp = table.get("warp").map_or(Ok("sides"), |value| value.word(&known))?;
+    Ok(Source::Inline { positions, faces, lines, warp })
 }
 
 fn start(value: &Value<'_>, source: &Source, limits: &Limits) -> Result<Start> {

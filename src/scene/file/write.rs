@@ -147,17 +147,19 @@ fn fabric(page: &mut Page, file: &SceneFile) {
             page.line("length", &format!("{length:?}"), "m, along +x");
             true
         }
-        Source::Mesh { file, pair_triangles, scale } => {
+        Source::Mesh { file, pair_triangles, warp, scale } => {
             page.line("mesh", &text(file), "in the folder of this file, or below");
             page.unless("pair_triangles", pair_triangles, &false, "join triangles that came from quads");
+            page.unless("warp", warp, &"auto", "where the warp of triangles runs");
             page.unless("scale", scale, &1.0, "m per unit of the mesh file");
             false
         }
-        Source::Inline { positions, faces, lines } => {
+        Source::Inline { positions, faces, lines, warp } => {
             page.line("positions", &list(positions), "m");
             let faces: Vec<&[u32]> = faces.iter().map(Face::vertices).collect();
             page.line("faces", &list(&faces), "");
             page.line("lines", &list(lines), "");
+            page.unless("warp", warp, &"sides", "where the warp of triangles runs");
             false
         }
     };
