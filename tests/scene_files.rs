@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use taut::scene::file::Limits;
-use taut::scene::{Material, NAMES, SceneFile};
+use taut::scene::{Material, NAMES, Noise, SceneFile};
 use taut::{
     Cloth, Elasticity, Error, FrameInput, Hold, Method, Preconditioner, Scene, Settings, SolidShape, Stepping, Substeps,
 };
@@ -127,6 +127,8 @@ span = 0.75
 scale = [1.0, 1.0, 1.0]
 rotation = [0.0, 0.0, 0.0, 1.0]
 translation = [0.0, 2.0, 0.0]
+noise = 2e-5
+seed = 18446744073709551615
 
 [cloth.groups]
 seam = [19, 18, 18]
@@ -262,6 +264,15 @@ fn every_key_is_read() {
     assert!((along(start[0], start[4]) - 0.75).abs() < 1e-6, "{start:?}");
     assert!((along(start[0], start[1]) - 0.2).abs() < 1e-6 && start[2][2] < -0.05, "{start:?}");
     assert_eq!((start[0][1], start[19][1]), (2.0, 2.0 - 0.6));
+    // Noise, but not of what is pinned or held.
+    assert_eq!(file.noise(), Some(Noise { amplitude: 2e-5, seed: u64::MAX }));
+    let mut quiet = file.clone();
+    quiet.set_noise(None);
+    let quiet = quiet.scene().unwrap().start;
+    let moved = |vertex: &usize| quiet[*vertex] != start[*vertex];
+    let still: Vec<usize> = (0..20).filter(|vertex| !moved(vertex)).collect();
+    assert_eq!(still, [0, 1, 4, 5, 18, 19]);
+    assert!(start.iter().zip(&quiet).all(|(a, b)| along(*a, *b) < 2e-5 * 3f32.sqrt() + 2e-7));
 
     // The corners; the box has vertex 1, the plane vertex 4; the others are held by the script.
     assert_eq!(mesh.pins(), [0, 1, 4], "{start:?}");
@@ -390,6 +401,17 @@ fn errors_name_place_and_key_and_suggest() {
         (with("density = 1\nmasses = [1]"), "5:10: `cloth.masses` says what `cloth.density` says"),
         (with("damping = -2"), "4:1: `cloth.damping` is -2, but must be in [0, 1000] s"),
         (with("[cloth.start]\nspan = 2"), "5:8: `cloth.start.span` is 2, but must be above 0 and below 1 m"),
+        (
+            with("[cloth.start]\nnoise = 0.5"),
+            "5:1: `cloth.start.noise` is 0.5, but must be at least 0 m and at most a tenth of the shortest edge",
+        ),
+        (with("[cloth.start]\nnoise = -1"), "5:1: `cloth.start.noise` is -1, but must be at least 0 m"),
+        (with("[cloth.start]\nnoise = true"), "5:9: `cloth.start.noise` is true or false, but must be a number"),
+        (
+            with("[cloth.start]\nseed = 3"),
+            "5:8: `cloth.start.seed` is the seed of `cloth.start.noise`, which is missing",
+        ),
+        (with("[cloth.start]\nnoise = 0\nseed = -3"), "6:8: `cloth.start.seed` is -3, but must be at least 0"),
         (
             with("[cloth.start]\ntranslation = [1e30, 0, 0]"),
             "4:8: `cloth.start` puts vertex 0 farther than 1e18 m away",

@@ -29,16 +29,21 @@
 //! A flat row between two pins, as in [`patch`] and [`curtain`], has one edge more than it has
 //! vertices that can move: its constraints are dependent, and solvers must cope. [`hang`] is the
 //! same cloth without that trouble.
+//!
+//! A flat cloth that stands upright needs something that bends it to one side: wind, a solid, or a tiny [`noise`].
 
 #[cfg(feature = "scene-files")]
 pub mod file;
 pub mod material;
 pub mod motion;
+pub mod noise;
+mod symmetry;
 
 #[cfg(feature = "scene-files")]
 pub use file::SceneFile;
 pub use material::Material;
 pub use motion::{Key, Motion, PinGroup, Script, SolidMotion};
+pub use noise::Noise;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};

@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::parser::ValueSource;
 use taut::io::export::Target;
-use taut::scene::SceneFile;
+use taut::scene::{Noise, SceneFile};
 use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 use crate::render::PictureOptions;
@@ -70,6 +70,16 @@ pub(crate) struct SubjectOptions {
 
     #[command(flatten)]
     pub(crate) own: crate::mesh::MeshOptions,
+
+    /// Move every start coordinate of what is not held by at most so much [m], 1e-5 if it is not said: bends what is flat
+    /// and upright
+    #[arg(long, value_name = "METRES", num_args = 0..=1, default_missing_value = "1e-5", value_parser = noise,
+        allow_negative_numbers = true)]
+    noise: Option<f32>,
+
+    /// Which noise it is: a whole number; the same one gives the same noise everywhere [default: 0]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    seed: Option<u64>,
 
     /// What keeps the cloth from stretching
     #[arg(
@@ -137,6 +147,17 @@ impl SubjectOptions {
     /// Whether an option decides: a scene file has its own values where an option was not given.
     pub(crate) fn decides(&self, option: &str) -> bool {
         !scene::is_file(&self.scene) || self.given.contains(option)
+    }
+
+    /// The noise that was asked for; `own` is that of the scene file. `None` if no option says anything about it.
+    pub(crate) fn noise(&self, own: Option<Noise>) -> anyhow::Result<Option<Noise>> {
+        if self.noise.is_none() && self.seed.is_none() {
+            return Ok(None);
+        }
+        let Some(amplitude) = self.noise.or(own.map(|noise| noise.amplitude)) else {
+            return Err(anyhow!("--seed chooses a noise, but there is none: --noise makes one"));
+        };
+        Ok(Some(Noise { amplitude, seed: self.seed.or(own.map(|noise| noise.seed)).unwrap_or_default() }))
     }
 
     /// Settings of the library: those of the scene, and what was asked for.
@@ -274,6 +295,18 @@ fn substeps(text: &str) -> Result<Substeps, String> {
         Ok(count) if count > 0 => Ok(Substeps::Fixed(count)),
         _ => Err("must be auto or a whole number above 0".to_owned()),
     }
+}
+
+/// How much is too much is for the mesh to say.
+fn noise(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(amplitude) if amplitude >= 0.0 && amplitude.is_finite() => Ok(amplitude),
+        _ => Err("must be a length of at least 0 m".to_owned()),
+    }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 
 pub(crate) fn export(text: &str) -> Result<Target, String> {

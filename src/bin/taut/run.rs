@@ -24,7 +24,7 @@ use crate::summary::{Subject, Summary, Tally};
 /// Runs a scene from start to end.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     // Everything that can be refused is refused before a directory is made or a file is opened.
-    let Opened { options: subject, scene, size, origin, file } = scene::open(&options.subject)?;
+    let Opened { options: subject, scene, size, origin, file, noise } = scene::open(&options.subject)?;
     let options = Options { subject, ..options.clone() }.with_output_of(file.as_ref())?;
     let (options, subject) = (&options, &options.subject);
     let frames = options.frames()?;
@@ -35,6 +35,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Files::check(options)?;
     let stage = options.picture.stage(&scene, frames)?;
     let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
+    let hint = scene.stays_flat(&settings).then_some(scene::FLAT);
     let band = [settings.stretch_min, settings.stretch_max];
     let (mut cloth, place) = build(subject, scene, settings)?;
 
@@ -81,6 +82,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         implicit: plan.implicit,
         substeps_asked: subject.substeps,
         picture: pictures.as_ref().map(Pictures::told),
+        noise,
+        hint,
     };
     let summary = Summary { subject: simulated, tally };
     let json = summary.json();

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use taut::Scene;
-use taut::scene::{Material, NAMES, SceneFile};
+use taut::scene::{Material, NAMES, Noise, SceneFile};
 
 use crate::Outcome;
 use crate::mesh::Origin;
@@ -78,6 +78,10 @@ impl TypedValueParser for SceneParser {
     }
 }
 
+/// What is said where [`Scene::stays_flat`].
+pub(crate) const FLAT: &str =
+    "the cloth is flat along gravity and nothing breaks the symmetry, so it stays flat: --noise bends it";
+
 /// A scene that is ready to be simulated.
 #[derive(Debug)]
 pub(crate) struct Opened {
@@ -90,18 +94,21 @@ pub(crate) struct Opened {
     pub(crate) origin: Option<Origin>,
     /// The file it was read from.
     pub(crate) file: Option<SceneFile>,
+    /// The noise that its start positions have.
+    pub(crate) noise: Option<Noise>,
 }
 
 /// Makes the scene that the options name.
 pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
     let mut options = options.clone();
     if let Some((scene, origin)) = options.own.scene()? {
-        return Ok(Opened { options, scene, size: None, origin: Some(origin), file: None });
+        let (scene, noise) = noisy(&options, scene, None)?;
+        return Ok(Opened { options, scene, size: None, origin: Some(origin), file: None, noise });
     }
     if !is_file(&options.scene) {
-        let scene = Scene::named(&options.scene, options.size)?;
+        let (scene, noise) = noisy(&options, Scene::named(&options.scene, options.size)?, None)?;
         let size = Some(options.size);
-        return Ok(Opened { options, scene, size, origin: None, file: None });
+        return Ok(Opened { options, scene, size, origin: None, file: None, noise });
     }
     let mut file = SceneFile::read(&options.scene)?;
     if options.decides("size") {
@@ -110,7 +117,11 @@ pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
     if !options.decides("fps") {
         options.fps = file.output.fps.unwrap_or(options.fps);
     }
-    let scene = file.scene()?;
+    let own = file.noise();
+    if options.noise(own)?.is_some() {
+        file.set_noise(None);
+    }
+    let (scene, noise) = noisy(&options, file.scene()?, own)?;
     if !options.decides("strain") {
         // The number that was written, not what f32 makes of it.
         options.strain = scene.settings.strain_limit.to_string().parse()?;
@@ -118,5 +129,13 @@ pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
     if !options.decides("substeps") {
         options.substeps = scene.settings.substeps;
     }
-    Ok(Opened { options, scene, size: file.size(), origin: None, file: Some(file) })
+    Ok(Opened { options, scene, size: file.size(), origin: None, file: Some(file), noise })
+}
+
+/// The scene with the noise that was asked for, and the noise it has then; `own` is that of its file.
+fn noisy(options: &SubjectOptions, scene: Scene, own: Option<Noise>) -> Result<(Scene, Option<Noise>)> {
+    Ok(match options.noise(own)? {
+        Some(noise) => (scene.with_noise(noise).context("--noise")?, Some(noise)),
+        None => (scene, own),
+    })
 }

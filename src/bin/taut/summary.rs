@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use taut::program::Part;
+use taut::scene::Noise;
 use taut::{Cloth, Report, Substeps, ThreadStrain};
 
 use crate::mesh::Origin;
@@ -39,6 +40,10 @@ pub(crate) struct Subject {
     pub(crate) substeps_asked: Substeps,
     /// What was drawn, and by what.
     pub(crate) picture: Option<String>,
+    /// That of the start positions.
+    pub(crate) noise: Option<Noise>,
+    /// What may not be as it was meant.
+    pub(crate) hint: Option<&'static str>,
 }
 
 /// What the frames reached together. Strains are those the host recomputed in f64 from the positions that are written.
@@ -130,6 +135,12 @@ impl Tally {
     }
 }
 
+/// The amplitude \[m\] as it was typed, not what f64 makes of its f32.
+fn noise_json(Noise { amplitude, seed }: Noise) -> Value {
+    let amplitude: f64 = amplitude.to_string().parse().unwrap_or(amplitude.into());
+    json!({ "amplitude": amplitude, "seed": seed })
+}
+
 /// A finished run.
 #[derive(Debug)]
 pub(crate) struct Summary {
@@ -181,6 +192,8 @@ impl Summary {
             "infeasible_edges": tally.infeasible_edges,
             "picture": subject.picture,
             "file": subject.file,
+            "noise": subject.noise.map(noise_json),
+            "hint": subject.hint,
         });
         if let Some(origin) = &subject.origin {
             report["import"] = origin.json();
@@ -234,6 +247,10 @@ impl Summary {
         if let Some(origin) = &subject.origin {
             rows.insert(4, ("imported", origin.sentence()));
         }
+        if let Some(Noise { amplitude, seed }) = subject.noise {
+            rows.push(("noise", format!("{amplitude:e} m, seed {seed}")));
+        }
+        rows.extend(subject.hint.map(|hint| ("hint", hint.to_owned())));
         rows.extend(subject.picture.clone().map(|picture| ("picture", picture)));
         if !files.is_empty() {
             rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));

@@ -25,7 +25,9 @@ pub(super) fn scene(file: &SceneFile, folder: Option<&Path>) -> Result<Scene> {
     let settings = file.settings.clone();
     settings.validate(&mesh, &start).map_err(|error| builder.located(error, "solver"))?;
     let script = Script { pins: groups, solids: builder.motions() };
-    Ok(Scene { name: file.name.clone().into(), mesh, start, solids, settings, script })
+    let scene = Scene { name: file.name.clone().into(), mesh, start, solids, settings, script };
+    let Some(noise) = file.fabric.start.noise else { return Ok(scene) };
+    scene.with_noise(noise).map_err(|error| builder.located(error, "cloth.start.noise"))
 }
 
 struct Builder<'a> {
@@ -76,6 +78,7 @@ impl Builder<'_> {
             "mass" => format!("cloth.masses{at}"),
             "positions" => format!("cloth.positions{at}"),
             "start" => "cloth.start".to_owned(),
+            "noise.amplitude" => "cloth.start.noise".to_owned(),
             "overrides.rest" => format!("cloth.overrides{at}.rest"),
             "overrides.kind.stiffness" => format!("cloth.overrides{at}.stiffness"),
             "strain_limit"

@@ -105,6 +105,8 @@
 //! | `scale` | factors along x, y and z |
 //! | `rotation` | about the origin |
 //! | `translation` | \[m\] |
+//! | `noise` | every coordinate of what is neither pinned nor held is moved by at most so much \[m\], as [`Noise`] says; 1e-5 is enough to bend what is flat and upright |
+//! | `seed` | which noise it is, a whole number of 64 bits; 0 if it is left out |
 //!
 //! ## Pins
 //!
@@ -214,7 +216,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::scene::Scene;
+use crate::scene::{Noise, Scene};
 use crate::settings::Settings;
 use parts::{Fabric, Obstacle, Pins, Source};
 use table::Text;
@@ -365,6 +367,16 @@ impl SceneFile {
     /// Vertices per side, or along the chain, where one number says it.
     pub fn size(&self) -> Option<u32> {
         self.fabric.source.grid().filter(|[columns, rows]| columns == rows || *rows == 1).map(|[columns, _]| columns)
+    }
+
+    /// The noise of the start positions, if the file has one.
+    pub fn noise(&self) -> Option<Noise> {
+        self.fabric.start.noise
+    }
+
+    /// Gives the start positions another noise, or none. Its amplitude is checked when the scene is made.
+    pub fn set_noise(&mut self, noise: Option<Noise>) {
+        self.fabric.start.noise = noise;
     }
 
     /// Makes the scene: vertices, distance grids, and what moves.

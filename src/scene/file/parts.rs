@@ -6,6 +6,7 @@ use crate::cloth::Pose;
 use crate::hold::Hold;
 use crate::mesh::{EdgeOverride, Face, Mass};
 use crate::scene::motion::Motion;
+use crate::scene::noise::Noise;
 
 /// `[cloth]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +60,7 @@ pub(super) struct Start {
     pub(super) scale: Option<[f32; 3]>,
     pub(super) rotation: Option<Turn>,
     pub(super) translation: Option<[f32; 3]>,
+    pub(super) noise: Option<Noise>,
 }
 
 /// A rotation as somebody wrote it.

@@ -15,6 +15,7 @@ use crate::hold::{Hold, Selection};
 use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass, MeshDescriptor, Weave};
 use crate::scene::material::Material;
 use crate::scene::motion::{Key, Motion};
+use crate::scene::noise::Noise;
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, MOST};
 use crate::settings::Settings;
 use crate::solid::{Solid, SolidShape};
@@ -244,7 +245,7 @@ fn inline(table: &Table<'_>, limits: &Limits) -> Result<Source> {
 }
 
 fn start(value: &Value<'_>, source: &Source, limits: &Limits) -> Result<Start> {
-    let table = value.table(&["positions", "rotation", "scale", "span", "translation"])?;
+    let table = value.table(&["noise", "positions", "rotation", "scale", "seed", "span", "translation"])?;
     let span = match table.get("span") {
         None => None,
         Some(value) => {
@@ -265,7 +266,22 @@ fn start(value: &Value<'_>, source: &Source, limits: &Limits) -> Result<Start> {
     let vector = |key: &str| table.get(key).map(|value| value.numbers()).transpose();
     let rotation = table.get("rotation").map(|value| turn(&value)).transpose()?;
     let positions = table.get("positions").map(|value| points(&value, limits)).transpose()?;
-    Ok(Start { positions, span, scale: vector("scale")?, rotation, translation: vector("translation")? })
+    let (scale, translation) = (vector("scale")?, vector("translation")?);
+    Ok(Start { positions, span, scale, rotation, translation, noise: noise(&table)? })
+}
+
+fn noise(table: &Table<'_>) -> Result<Option<Noise>> {
+    let Some(amplitude) = table.get("noise") else {
+        return match table.get("seed") {
+            Some(value) => Err(value.error(format!("is the seed of `{}`, which is missing", table.path("noise")))),
+            None => Ok(None),
+        };
+    };
+    let mut noise = Noise { amplitude: amplitude.number()?, ..Noise::default() };
+    if let Some(value) = table.get("seed") {
+        noise.seed = value.long()?;
+    }
+    Ok(Some(noise))
 }
 
 fn turn(value: &Value<'_>) -> Result<Turn> {

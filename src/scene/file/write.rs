@@ -206,6 +206,10 @@ fn start(page: &mut Page, start: &Start) {
     if let Some(translation) = start.translation {
         page.vector("translation", translation, "m");
     }
+    if let Some(noise) = start.noise {
+        page.number("noise", noise.amplitude, "how far coordinates are moved at most, m");
+        page.line("seed", &noise.seed.to_string(), "which noise it is");
+    }
 }
 
 fn edge(page: &mut Page, edge: &EdgeOverride) {

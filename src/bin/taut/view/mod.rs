@@ -80,6 +80,8 @@ struct Show {
     named: bool,
     paused: bool,
     screenshots: PathBuf,
+    /// What is said before anything happens.
+    hint: Option<&'static str>,
 }
 
 /// What is left when the window was closed.
@@ -97,6 +99,7 @@ pub(crate) fn view(options: &Options) -> Result<Outcome> {
     settings.validate(&scene.mesh, &scene.start)?;
     let name = scene.name.to_string();
     let show = Show {
+        hint: scene.stays_flat(&settings).then_some(scene::FLAT),
         stage: Stage::of(&scene),
         scene,
         settings,

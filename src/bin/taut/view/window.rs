@@ -37,7 +37,7 @@ pub(super) struct Window<'a> {
     adapter: String,
     directory: PathBuf,
     screenshots: Vec<PathBuf>,
-    /// What became of the last screenshot, or why nothing is drawn.
+    /// What became of the last screenshot, or why nothing is drawn; a hint at first.
     notice: Option<String>,
     clock: Instant,
     ending: &'a mut Option<Ending>,
@@ -79,7 +79,7 @@ impl<'a> Window<'a> {
             adapter,
             directory: show.screenshots,
             screenshots: Vec::new(),
-            notice: None,
+            notice: show.hint.map(str::to_owned),
             clock: Instant::now(),
             ending,
         })
