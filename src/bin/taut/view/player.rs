@@ -284,3 +284,36 @@ impl Player {
         self.problem = action(self).err().map(|error| error.to_string());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::Vec3;
+    use taut::scene;
+
+    /// A corner of a hanging sheet whose hand jumps a metre: the vertex follows at 5 m/s at most, and arrives; no frame is
+    /// over the limit.
+    #[test]
+    fn a_hand_that_jumps_does_not_fling_the_cloth() {
+        let scene = scene::hang(9).unwrap();
+        let vertex = 72;
+        let camera = Camera { eye: [0.5, 3.0, 0.5], target: [0.5, 0.0, 0.5], up: [0.0, 0.0, -1.0], fov: 0.8 };
+        let seen = |place: Vec3| camera.project(place.to_array(), 1.5).unwrap();
+        let mut player = Player::new(None, scene, Settings::default(), 60.0, false).unwrap();
+        let place = |player: &Player| Vec3::from(player.positions()[vertex]);
+        assert!(player.take(&camera, seen(place(&player)), 1.5));
+        assert_eq!(player.grabbed(), Some(vertex as u32));
+        let wanted = place(&player) + Vec3::new(0.6, 0.0, -0.8);
+        player.drag(&camera, seen(wanted), 1.5);
+        for frame in 0..60 {
+            let before = place(&player);
+            player.step();
+            assert_eq!(player.problem(), None);
+            let way = place(&player).distance(before);
+            assert!(way <= 5.0 / 60.0 * 1.001, "{way} m in frame {frame}");
+        }
+        let left = place(&player).distance(wanted);
+        assert!(left < 0.002, "{left} m are left");
+        assert_eq!(player.tally().frames_over(), 0);
+    }
+}
