@@ -438,3 +438,52 @@ fn two_corner_scenes_hold_every_frame_and_fall_right() {
         assert!(lowest < -0.45 && (0.42..=0.54).contains(&when), "{name} {size}: {lowest} at {when}");
     }
 }
+
+/// Steps a frame; whether it held the limit, which the report must say of every frame as it is.
+fn holds(cloth: &mut Cloth, limit: f32, label: &str) -> bool {
+    cloth.step(&frame(FRAME)).expect("the step runs");
+    let report = cloth.snapshot().expect("a snapshot").report;
+    let strain = report.strain.expect("positions were read").max;
+    let held = strain <= f64::from(limit);
+    assert_eq!(report.converged, Some(held), "{label}: {strain} of {limit}");
+    held
+}
+
+/// Slides the limit from 1 % to 0.1 % after some frames: how many frames it takes until it is held.
+fn frames_to_a_smaller_limit(cloth: &mut Cloth, frames: u32, label: &str) -> u32 {
+    let (loose, tight) = (cloth.settings().strain_limit, 0.001);
+    for _ in 0..frames {
+        holds(cloth, loose, label);
+    }
+    cloth.change(|live| live.strain_limit = tight).expect("a limit that positions can hold");
+    let held: Vec<bool> = (0..10).map(|_| holds(cloth, tight, label)).collect();
+    held.iter().position(|held| *held).map_or(u32::MAX, |index| index as u32 + 1)
+}
+
+/// What the documentation of `Cloth::change` promises: one frame, three where two pins stretch the cloth.
+#[test]
+fn a_smaller_limit_is_held_after_the_documented_number_of_frames() {
+    for (name, size, most) in
+        [("hang", 25, 1), ("curtain", 25, 1), ("drape", 25, 1), ("flag", 25, 1), ("chain", 25, 1), ("patch", 25, 3)]
+    {
+        for frames in [25, 80] {
+            let scene = Scene::named(name, size).expect("a known scene");
+            let settings = Settings { strain_limit: 0.01, ..scene.settings.clone() };
+            let label = format!("{name} after {frames} frames");
+            let taken = frames_to_a_smaller_limit(&mut cpu(scene, settings), frames, &label);
+            println!("{label}: {taken}");
+            assert!(taken <= most, "{label}: {taken} frames");
+        }
+    }
+}
+
+#[test]
+fn on_an_adapter_a_smaller_limit_is_held_as_soon() {
+    let Some(gpu) = gpu() else { return };
+    for name in ["hang", "drape"] {
+        let scene = Scene::named(name, 15).expect("a known scene");
+        let settings = Settings { strain_limit: 0.01, ..scene.settings.clone() };
+        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene, settings).expect("a cloth");
+        assert_eq!(frames_to_a_smaller_limit(&mut cloth, 25, name), 1, "{name}");
+    }
+}

@@ -43,7 +43,7 @@ impl Default for Pose {
 /// Settings that [`Cloth::change`] may slide from frame to frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Live {
-    /// See [`Settings::strain_limit`].
+    /// See [`Settings::strain_limit`]; [`Cloth::change`] says when a smaller one is reached.
     pub strain_limit: f32,
     /// See [`Settings::stretch_min`].
     pub stretch_min: f32,

@@ -273,6 +273,12 @@ impl Cloth {
 
     /// Changes settings other than the solver and the stages, which [`Cloth::set_method`] exchanges.
     ///
+    /// They hold for the next frame. A strain limit that is ten times smaller (1 % → 0.1 %) is held at the end of it already:
+    /// measured in hung, draped and blown sheets of up to 71 × 71 vertices, in motion and at rest. Where that frame is
+    /// not enough, the device has metered by how much and cuts the next one into more substeps; cloth that two pins
+    /// stretch ([`crate::scene::patch`]) and limits a thousand times smaller take up to three frames. Frames that are over
+    /// the new limit are reported so, whatever the old one was.
+    ///
     /// # Errors
     /// As [`Settings::validate`]; then nothing has changed.
     pub fn change(&mut self, change: impl FnOnce(&mut Live)) -> Result<()> {
