@@ -235,6 +235,36 @@ fn every_scene_and_solver_reports_what_it_wrote() {
     }
 }
 
+/// A rate of drag is that of the scene, unless it is given.
+#[test]
+fn drag_brakes_what_falls() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let file = "[cloth]\ngenerator = \"sheet\"\nsize = 4\n[world]\ndrag = 3.0\n";
+    std::fs::write(path.join("braked.toml"), file).expect("a file");
+    let fallen = |arguments: &str| {
+        let finished = run_in(path, &format!("run {arguments} --seconds 1 --backend cpu --quiet --export x.ply"));
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        // Behind the header is the first vertex, in binary.
+        let bytes = std::fs::read(path.join("x.ply")).expect("a result");
+        let header = bytes.windows(11).position(|window| window == b"end_header\n").expect("a header") + 11;
+        let y: [u8; 4] = bytes[header + 4..header + 8].try_into().expect("four bytes");
+        -f64::from(f32::from_le_bytes(y))
+    };
+    // y = g (t/k − (1 − e^(−k t))/k²), and g t²/2 without drag.
+    let expected = |rate: f64| 9.81 * (1.0 / rate - (1.0 - (-rate).exp()) / (rate * rate));
+    for (arguments, expected) in [
+        ("sheet --size 4", 4.905),
+        ("sheet --size 4 --drag 2", expected(2.0)),
+        ("braked.toml", expected(3.0)),
+        ("braked.toml --drag 2", expected(2.0)),
+        ("braked.toml --drag 0", 4.905),
+    ] {
+        let found = fallen(arguments);
+        assert!((found / expected - 1.0).abs() < 0.02, "{arguments}: {found} m, not {expected} m");
+    }
+}
+
 #[test]
 fn strain_limits_are_reported_as_typed() {
     for (typed, reported) in
@@ -301,6 +331,9 @@ fn bad_input_is_exit_code_2_in_one_sentence_and_leaves_no_trace() {
         ("run --seconds soon", "not a number"),
         ("run --fps 0", "between 1 and 100000"),
         ("run --fps nan", "between 1 and 100000"),
+        ("run --drag much", "at least 0 per second"),
+        ("run --drag -1", "drag is -1, but must be in [0, 1e6] 1/s"),
+        ("run --drag nan", "drag is NaN, but must be in [0, 1e6] 1/s"),
         ("run --substeps 0", "auto or a whole number above 0"),
         ("run --substeps -4", "auto or a whole number above 0"),
         ("run --substeps few", "auto or a whole number above 0"),

@@ -527,6 +527,27 @@ fn the_program_draws_an_animation_and_draws_it_again_from_what_it_wrote() {
 }
 
 #[test]
+fn the_program_draws_the_other_side_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let size = "--size-px 96x72 --backend cpu";
+    succeeds(&taut(
+        directory.path(),
+        &[],
+        &format!("run curtain --size 9 --seconds 0.7 --out out {size} --render a.png"),
+    ));
+    let drawn = |orbit: &str| {
+        succeeds(&taut(directory.path(), &[], &format!("render out --render b.png {size} {orbit}")));
+        png(&directory.path().join("b.png"))
+    };
+    // The back of the cloth is of another color than its front, in any light.
+    let blue = |picture: &Picture| share(picture, |[red, _, blue]| u32::from(blue) > u32::from(red) + 30);
+    let (front, back) = (drawn("--orbit 0"), drawn("--orbit -180,5"));
+    assert!(blue(&front) > 0.02 && blue(&back) < 0.002, "{} {}", blue(&front), blue(&back));
+    let (_, difference) = compared(&front, &png(&directory.path().join("a.png")), Look::default().background);
+    assert!(difference < 0.01, "{difference}");
+}
+
+#[test]
 fn solids_of_a_scene_file_are_drawn_again_where_they_had_moved_to() {
     let directory = tempfile::tempdir().unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/scenes/ball_through_curtain.toml");
@@ -561,6 +582,10 @@ fn bad_requests_are_one_sentence_and_write_nothing() {
         ("run chain --render x.gif --every 999", "--every 999 is more than the 120 frames"),
         ("run chain --render x.png --every 2", "single picture"),
         ("run chain --every 2", "no --render"),
+        ("run chain --orbit 180", "no --render"),
+        ("run chain --render x.png --orbit around", "one or two angles"),
+        ("run chain --render x.png --orbit 90,nan", "one or two angles"),
+        ("run chain --render x.png --orbit 400", "one or two angles"),
         ("run chain --color strain", "no --render"),
         ("run chain --size 4 --out out --render missing/x.png", "missing/x.png"),
         ("render missing", "report.json"),

@@ -88,6 +88,14 @@ impl Stage {
         Camera::around(&self.points, self.toward_eye, FOV, aspect, MARGIN)
     }
 
+    /// The same stage seen from another side: the eye of [`Stage::camera`] goes around it, to the right by `yaw` and upwards by
+    /// `pitch` \[rad\]; never over the poles.
+    #[must_use]
+    pub fn orbited(&self, yaw: f32, pitch: f32) -> Self {
+        let camera = Camera { eye: self.toward_eye.to_array(), target: [0.0; 3], ..Camera::default() };
+        Self { toward_eye: camera.orbited(yaw, pitch).eye.into(), ..self.clone() }
+    }
+
     /// Whether nothing keeps the cloth from falling, so that a camera should follow it ([`Stage::moved`]).
     pub fn falls(&self) -> bool {
         self.falls
@@ -264,6 +272,27 @@ mod tests {
                     assert!(stage.ground.is_none_or(|ground| ground < point[1] + 1e-6), "{name}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn from_every_side_all_is_in_the_picture() {
+        let scene = crate::scene::hang(12).unwrap();
+        let stage = Stage::of(&scene);
+        let away = |stage: &Stage| Vec3::from(stage.camera([4, 3]).eye) - Vec3::from(stage.camera([4, 3]).target);
+        let front = away(&stage).normalize();
+        for (yaw, pitch) in [(0.0, 0.0), (1.5, 0.0), (std::f32::consts::PI, 0.0), (-1.0, 0.7), (0.3, -0.4)] {
+            let turned = stage.orbited(yaw, pitch);
+            let camera = turned.camera([640, 480]);
+            for point in &scene.start {
+                let place = camera.project(*point, 640.0 / 480.0).unwrap();
+                assert!(place.iter().all(|x| (0.04..=0.96).contains(x)), "{yaw} {pitch}: {point:?} at {place:?}");
+            }
+            let side = away(&turned).normalize();
+            let expected = Quat::from_rotation_y(yaw) * Vec3::new(front.x, 0.0, front.z).normalize();
+            let found = Vec3::new(side.x, 0.0, side.z).normalize();
+            assert!(found.distance(expected) < 1e-4, "{yaw}: {found} {expected}");
+            assert!((side.y.asin() - front.y.asin() - pitch).abs() < 1e-4, "{pitch}");
         }
     }
 

@@ -110,6 +110,10 @@ pub(crate) struct SubjectOptions {
     #[arg(long)]
     pub(crate) bdf2: bool,
 
+    /// Rate at which still air takes speed [1/s]: 2 brings a swinging sheet to rest within seconds [default: the scene's]
+    #[arg(long, value_name = "RATE", value_parser = drag, allow_negative_numbers = true)]
+    drag: Option<f32>,
+
     /// Where to run; auto takes a GPU if there is one, and the CPU rather than a software adapter
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) backend: BackendName,
@@ -172,6 +176,7 @@ impl SubjectOptions {
         if self.decides("bdf2") {
             settings.stepping = if self.bdf2 { Stepping::Bdf2 } else { Stepping::Euler };
         }
+        settings.drag = self.drag.unwrap_or(settings.drag);
         // The solver that a file names keeps its parameters.
         let named = settings.method.solver().name();
         if self.decides("solver") && (!scene::is_file(&self.scene) || self.solver != named) {
@@ -295,6 +300,11 @@ fn substeps(text: &str) -> Result<Substeps, String> {
         Ok(count) if count > 0 => Ok(Substeps::Fixed(count)),
         _ => Err("must be auto or a whole number above 0".to_owned()),
     }
+}
+
+/// How much is too much is for the settings to say.
+fn drag(text: &str) -> Result<f32, String> {
+    text.parse().map_err(|_| "must be a number of at least 0 per second".to_owned())
 }
 
 /// How much is too much is for the mesh to say.

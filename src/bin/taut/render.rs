@@ -37,6 +37,10 @@ pub(crate) struct PictureOptions {
     #[arg(long, value_name = "K")]
     every: Option<NonZeroU32>,
 
+    /// Look from another side: so many degrees around to the right, and upwards
+    #[arg(long, value_name = "RIGHT[,UP]", value_parser = orbit, allow_hyphen_values = true)]
+    orbit: Option<[f32; 2]>,
+
     /// What the color of the cloth says: a woven pattern, or its strain from 0 to twice the limit
     #[arg(long, value_name = "NAME", value_enum)]
     color: Option<ColorName>,
@@ -84,6 +88,16 @@ pub(crate) fn size(text: &str) -> Result<[u32; 2], String> {
     Ok(size)
 }
 
+/// Two angles \[rad\] from degrees.
+fn orbit(text: &str) -> Result<[f32; 2], String> {
+    let (right, up) = text.split_once(',').unwrap_or((text, "0"));
+    let angle = |text: &str| match text.trim().parse::<f32>() {
+        Ok(degrees) if degrees.abs() <= 360.0 => Ok(degrees.to_radians()),
+        _ => Err("must be one or two angles of at most 360 degrees, like 180 or -90,30".to_owned()),
+    };
+    Ok([angle(right)?, angle(up)?])
+}
+
 impl PictureOptions {
     /// Whether there will be a picture.
     pub(crate) fn is_asked(&self) -> bool {
@@ -105,6 +119,7 @@ impl PictureOptions {
             for (name, given) in [
                 ("--size-px", self.size_px.is_some()),
                 ("--every", self.every.is_some()),
+                ("--orbit", self.orbit.is_some()),
                 ("--color", self.color.is_some()),
             ] {
                 ensure!(!given, "{name} is about pictures, but there is no --render");
@@ -116,7 +131,8 @@ impl PictureOptions {
             ensure!(animation, "--every is for animations, but {} is a single picture", path.display());
             ensure!(every.get() <= frames, "--every {every} is more than the {frames} frames there are");
         }
-        Ok(Some(Stage::of(scene)))
+        let stage = Stage::of(scene);
+        Ok(Some(self.orbit.map_or_else(|| stage.clone(), |[right, up]| stage.orbited(right, up))))
     }
 
     fn size(&self) -> [u32; 2] {
