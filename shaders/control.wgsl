@@ -8,26 +8,35 @@
 @group(0) @binding(4) var<storage, read> partials: array<vec2<f32>>;       // strain_partials
 @group(0) @binding(5) var<storage, read_write> totals: array<vec4<f32>>;   // sums
 
-// Starts a frame: all meters at zero, the outermost guard on, and the number of substeps: the smallest k within its
-// bounds with k² ≥ load dt²/s, by comparing products, which round alike everywhere.
+// More substeps are never asked for.
+const MOST_SUBSTEPS: u32 = 1000000u;
+
+// Smallest k within bounds with k² ≥ wanted, by comparing products, which round alike everywhere.
+fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
+    var count = clamp(u32(sqrt(min(wanted, 1e12))), least, most);
+    while (count > least && f32(count - 1u) * f32(count - 1u) >= wanted) {
+        count--;
+    }
+    while (count < most && f32(count) * f32(count) < wanted) {
+        count++;
+    }
+    return count;
+}
+
+// Starts a frame: all meters at zero, the outermost guard on, and the number of substeps.
 @compute @workgroup_size(1)
 fn begin_frame() {
     decisions[0] = 1u;
-    let wanted = max(times[0].load, frame.expected_load) * frame.load_scale;
-    var count = clamp(u32(sqrt(min(wanted, 1e12))), frame.least_substeps, frame.most_substeps);
-    while (count > frame.least_substeps && f32(count - 1u) * f32(count - 1u) >= wanted) {
-        count--;
-    }
-    while (count < frame.most_substeps && f32(count) * f32(count) < wanted) {
-        count++;
-    }
+    let load = max(times[0].load, frame.expected_load) * frame.load_scale;
+    let wanted = substeps_for(load, frame.least_substeps, MOST_SUBSTEPS);
+    let count = substeps_for(load * frame.load_margin, frame.least_substeps, frame.most_substeps);
     times[0].h = frame.dt / f32(count);
     times[0].substep = 0u;
     times[0].substeps = count;
     if (frame.relocated != 0u || frame.commanded > 1u) {
         times[0].previous = 0.0;
     }
-    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0.0, 0u, count, 1e30, 0.0);
+    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0.0, 0u, count, 1e30, 0.0, wanted);
     faults[0] = 0u;
 }
 

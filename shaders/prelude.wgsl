@@ -22,13 +22,14 @@ struct Frame {
     middle_limit: f32, mean_mass: f32, expected_load: f32, load_scale: f32,
     elastic_tolerance: f32, elastic_floor: f32, constrained: u32, bends: u32,
     damping: f32, elastic_loosest: f32, elastic_rate: f32, rest_speed: f32,
-    rest_time: f32, padding: u32, padding_1: u32, padding_2: u32,
+    rest_time: f32, load_margin: f32, padding: u32, padding_1: u32,
 }
 struct Clock { h: f32, substep: u32, substeps: u32, load: f32, span: f32, recall: f32, force: f32, previous: f32 }
 struct Meters {
     strain: f32, worst_strain: f32, iterations: u32, inner_iterations: u32,
     substeps: u32, missed: u32, exhausted: u32, load: f32,
     elastic_iterations: u32, planned: u32, best: f32, before_contact: f32,
+    wanted: u32,
 }
 
 struct Invocation {

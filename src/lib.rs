@@ -88,7 +88,7 @@ pub mod topology;
 pub mod validate;
 pub mod yarns;
 
-pub use cloth::{Cloth, FrameInput, Live, PinTarget, Pose, vertex_attribute, vertex_layout};
+pub use cloth::{Cloth, FrameCost, FrameInput, Live, PinTarget, Pose, vertex_attribute, vertex_layout};
 pub use error::{Error, Result};
 pub use gpu::{Backend, Choice, Gpu, Pending};
 pub use hold::{Attachment, Hold, Selection};

@@ -337,9 +337,10 @@ pub struct Frame {
     pub(crate) rest_speed: f32,
     /// How long it must have been slow for that \[s\].
     pub(crate) rest_time: f32,
+    /// What the load is multiplied by where loops were shortened: then substeps must be easier.
+    pub(crate) load_margin: f32,
     pub(crate) padding: u32,
     pub(crate) padding_1: u32,
-    pub(crate) padding_2: u32,
 }
 impl Frame {
     /// Acceleration of gravity \[m/s²\].
@@ -387,9 +388,9 @@ element!(Frame {
     25: elastic_rate,
     26: rest_speed,
     27: rest_time,
-    28: padding,
-    29: padding_1,
-    30: padding_2,
+    28: load_margin,
+    29: padding,
+    30: padding_1,
 });
 
 /// Time inside a frame, kept by the device.
@@ -460,6 +461,8 @@ pub struct Meters {
     pub(crate) best: f32,
     /// Strain before the last collision pass; 0 where there is none.
     pub(crate) before_contact: f32,
+    /// Substeps that the load asked for.
+    pub(crate) wanted: u32,
 }
 element!(Meters {
     0: strain,
@@ -474,4 +477,5 @@ element!(Meters {
     9: planned,
     10: best,
     11: before_contact,
+    12: wanted,
 });

@@ -192,6 +192,33 @@ impl Program {
         count(&self.items)
     }
 
+    /// Number of dispatches with every loop that a budget may shorten at four iterations, and at sixteen where it ends the
+    /// frame: what usually suffices where the load is small.
+    pub fn enough_count(&self) -> u64 {
+        let short = |most: u32| move |repeat: &Repeat| bound(repeat, if ELASTIC(repeat) { KEEP } else { most });
+        let last = self.items.iter().rposition(|item| matches!(item, Item::Repeat(_)));
+        let each = self.items.iter().enumerate().map(|(index, item)| match item {
+            // Loops of the last substep itself, not those inside them.
+            Item::Repeat(repeat) if Some(index) == last && !repeat.negotiable => {
+                let body = repeat.body.iter().map(|item| match item {
+                    Item::Dispatch(_) => 1,
+                    Item::Repeat(inner) => {
+                        let times = short(KEEP_LAST)(inner);
+                        count_with(&inner.body, &short(KEEP)).saturating_mul(times.into())
+                    }
+                });
+                body.fold(0u64, u64::saturating_add).saturating_mul(repeat.at_most.into())
+            }
+            item => count_with(std::slice::from_ref(item), &short(KEEP)),
+        });
+        each.fold(0, u64::saturating_add)
+    }
+
+    /// Number of dispatches with every loop that a budget may shorten at one iteration: the least that fits.
+    pub fn least_count(&self) -> u64 {
+        count_with(&self.items, &|repeat| bound(repeat, 1))
+    }
+
     /// Every dispatch once, loops not unrolled.
     pub fn dispatches(&self) -> Vec<&Dispatch> {
         let mut list = Vec::new();
@@ -199,44 +226,66 @@ impl Program {
         list
     }
 
-    /// Lowers the bounds of the loops until at most `budget` dispatches are left. Outer loops are halved first, down to
-    /// four iterations: an unfinished outer loop shows in the strain, an unfinished inner one only in the motion.
-    /// Then inner loops, down to one iteration, then outer ones. Returns the number of dispatches left, which is over the budget
-    /// if one iteration of everything does not fit.
+    /// Lowers the bounds of the loops until at most `budget` dispatches are left. Implicit elastic solves are halved first,
+    /// down to four iterations: what they leave is a softer force. Then outer loops, down to four: an unfinished
+    /// outer loop shows in the strain, an unfinished inner one only in the motion. Then inner loops, down to one iteration, then
+    /// outer ones. Returns the number of dispatches left, which is over the budget if one iteration of everything does not
+    /// fit.
     pub fn fit(&mut self, budget: u64) -> u64 {
         let depth = depth(&self.items);
         let wanted = self.items.clone();
-        let outer_first = (0..depth).map(|level| (level, KEEP));
-        let inner_first = (0..depth).rev().map(|level| (level, 1));
-        for (level, least) in outer_first.chain(inner_first) {
-            while self.dispatch_count() > budget && halve(&mut self.items, level, least) {}
+        let elastic = (0..depth).map(|level| (level, KEEP, ELASTIC));
+        let outer_first = (0..depth).map(|level| (level, KEEP, ANY));
+        let inner_first = (0..depth).rev().map(|level| (level, 1, ANY));
+        for (level, least, which) in elastic.chain(outer_first).chain(inner_first) {
+            while self.dispatch_count() > budget && halve(&mut self.items, level, least, which) {}
         }
-        // Halving leaves up to half of the budget unused: give it back, inner loops first.
-        for level in (0..depth).rev() {
-            while grow(&mut self.items, &wanted, level) {
-                if self.dispatch_count() > budget {
-                    shrink(&mut self.items, &wanted, level);
-                    break;
+        // Halving leaves up to half of the budget unused: give it back, inner loops first, elastic solves last.
+        for which in [OTHER, ELASTIC] {
+            for level in (0..depth).rev() {
+                let mut before = self.items.clone();
+                while grow(&mut self.items, &wanted, level, which) && self.dispatch_count() <= budget {
+                    before.clone_from(&self.items);
                 }
+                self.items = before;
             }
-        }
-        // What is left goes to single loops, those of the last substep first: what it leaves is seen.
-        let mut left = budget.saturating_sub(self.dispatch_count());
-        for (item, wanted) in self.items.iter_mut().zip(&wanted).rev() {
-            left = spend(std::slice::from_mut(item), std::slice::from_ref(wanted), left);
+            // What is left goes to single loops, those of the last substep first: what it leaves is seen.
+            let mut left = budget.saturating_sub(self.dispatch_count());
+            for (item, wanted) in self.items.iter_mut().zip(&wanted).rev() {
+                left = spend(std::slice::from_mut(item), std::slice::from_ref(wanted), left, which);
+            }
         }
         self.dispatch_count()
     }
 }
 
+/// A choice of loops.
+type Which = fn(&Repeat) -> bool;
+const ANY: Which = |_| true;
+const ELASTIC: Which =
+    |repeat| matches!(repeat.body.first(), Some(Item::Dispatch(Dispatch { part: Part::Elastic, .. })));
+const OTHER: Which = |repeat| !ELASTIC(repeat);
+
 /// Iterations of a loop that are kept while another loop can be shortened.
 const KEEP: u32 = 4;
+/// The same at the end of a frame, where the limit must hold.
+const KEEP_LAST: u32 = 16;
+
+/// Bound of a loop of which at most so many iterations are kept.
+fn bound(repeat: &Repeat, most: u32) -> u32 {
+    if repeat.negotiable { repeat.at_most.min(most) } else { repeat.at_most }
+}
 
 fn count(items: &[Item]) -> u64 {
+    count_with(items, &|repeat| repeat.at_most)
+}
+
+/// Number of dispatches with loops of other bounds.
+fn count_with(items: &[Item], bound: &dyn Fn(&Repeat) -> u32) -> u64 {
     items.iter().fold(0u64, |sum, item| {
         sum.saturating_add(match item {
             Item::Dispatch(_) => 1,
-            Item::Repeat(repeat) => count(&repeat.body).saturating_mul(u64::from(repeat.at_most)),
+            Item::Repeat(repeat) => count_with(&repeat.body, bound).saturating_mul(bound(repeat).into()),
         })
     })
 }
@@ -257,13 +306,13 @@ fn depth(items: &[Item]) -> usize {
 }
 
 /// Halves the negotiable loops of one level of nesting, not below `least`; reports whether there was any.
-fn halve(items: &mut [Item], level: usize, least: u32) -> bool {
+fn halve(items: &mut [Item], level: usize, least: u32, which: Which) -> bool {
     let mut any = false;
     for item in items {
         let Item::Repeat(repeat) = item else { continue };
         if level > 0 {
-            any |= halve(&mut repeat.body, level - 1, least);
-        } else if repeat.negotiable && repeat.at_most > least {
+            any |= halve(&mut repeat.body, level - 1, least, which);
+        } else if repeat.negotiable && which(repeat) && repeat.at_most > least {
             repeat.at_most = (repeat.at_most / 2).max(least);
             any = true;
         }
@@ -272,43 +321,32 @@ fn halve(items: &mut [Item], level: usize, least: u32) -> bool {
 }
 
 /// Lengthens single loops by what is left of a budget, the first first; returns what is left then.
-fn spend(items: &mut [Item], wanted: &[Item], mut left: u64) -> u64 {
+fn spend(items: &mut [Item], wanted: &[Item], mut left: u64, which: Which) -> u64 {
     for (item, wanted) in items.iter_mut().zip(wanted) {
         let (Item::Repeat(repeat), Item::Repeat(wanted)) = (item, wanted) else { continue };
         let each = count(&repeat.body).max(1);
-        if repeat.negotiable {
+        if !repeat.negotiable {
+            let times = u64::from(repeat.at_most.max(1));
+            left = times * spend(&mut repeat.body, &wanted.body, left / times, which) + left % times;
+        } else if which(repeat) {
             let more = (left / each).min(u64::from(wanted.at_most - repeat.at_most));
             repeat.at_most += more as u32;
             left -= more * each;
-        } else {
-            let times = u64::from(repeat.at_most.max(1));
-            left = times * spend(&mut repeat.body, &wanted.body, left / times) + left % times;
         }
     }
     left
 }
 
 /// One more iteration for the negotiable loops of one level that have less than they wanted; reports whether any had.
-fn grow(items: &mut [Item], wanted: &[Item], level: usize) -> bool {
-    change(items, wanted, level, &|bound, most| if bound < most { bound + 1 } else { bound })
-}
-
-/// Takes back what [`grow`] gave.
-fn shrink(items: &mut [Item], wanted: &[Item], level: usize) {
-    change(items, wanted, level, &|bound, _| (bound - 1).max(1));
-}
-
-/// Changes the bounds of one level, given the bound and the one that was wanted; reports whether any changed.
-fn change(items: &mut [Item], wanted: &[Item], level: usize, bound: &dyn Fn(u32, u32) -> u32) -> bool {
+fn grow(items: &mut [Item], wanted: &[Item], level: usize, which: Which) -> bool {
     let mut any = false;
     for (item, wanted) in items.iter_mut().zip(wanted) {
         let (Item::Repeat(repeat), Item::Repeat(wanted)) = (item, wanted) else { continue };
         if level > 0 {
-            any |= change(&mut repeat.body, &wanted.body, level - 1, bound);
-        } else if repeat.negotiable {
-            let next = bound(repeat.at_most, wanted.at_most);
-            any |= next != repeat.at_most;
-            repeat.at_most = next;
+            any |= grow(&mut repeat.body, &wanted.body, level - 1, which);
+        } else if repeat.negotiable && which(repeat) && repeat.at_most < wanted.at_most {
+            repeat.at_most += 1;
+            any = true;
         }
     }
     any

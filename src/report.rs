@@ -149,6 +149,9 @@ pub struct Report {
     pub load: f32,
     /// Substeps that the frame was cut into.
     pub planned_substeps: u32,
+    /// Substeps that the load asked for, by what the frame before metered: more than `planned_substeps` where the caller's
+    /// bound, the dispatch budget or the rule's own cap left no room for them.
+    pub wanted_substeps: u32,
     /// Substeps that were committed.
     pub substeps: u32,
     /// Substeps that ended over the limit; those that are not the last of the frame over what their
@@ -177,6 +180,7 @@ impl Report {
             elastic_iterations: meters.elastic_iterations,
             load: meters.load,
             planned_substeps: meters.planned,
+            wanted_substeps: meters.wanted,
             substeps: meters.substeps,
             missed_substeps: meters.missed,
             exhausted_solves: meters.exhausted,

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use taut::{
-    Cloth, Error, FrameInput, Gpu, PinTarget, Pose, Scene, Settings, Substeps, Wind, scene, vertex_attribute,
+    Cloth, Error, FrameInput, Gpu, PinTarget, Pose, Report, Scene, Settings, Substeps, Wind, scene, vertex_attribute,
     vertex_layout, wgpu,
 };
 
@@ -552,6 +552,80 @@ fn six_hundred_dispatches_hold_a_cloth_of_71_by_71() {
         let report = cloth.snapshot().unwrap().report;
         assert_eq!(report.converged, Some(true), "{report:?}");
     }
+}
+
+/// Reports of frames as a renderer records them, with the targets of the pins in each.
+fn recorded(gpu: &Gpu, cloth: &mut Cloth, frames: u32, goal: impl Fn([f32; 3], f32) -> [f32; 3]) -> Vec<Report> {
+    let pins = cloth.mesh().pins().to_vec();
+    let start = cloth.snapshot().unwrap().positions;
+    let mut reports = Vec::new();
+    for number in 1..=frames {
+        let at = |vertex: u32| goal(start[vertex as usize], number as f32 * FRAME);
+        let targets: Vec<PinTarget> = pins.iter().map(|pin| PinTarget { vertex: *pin, position: at(*pin) }).collect();
+        let mut encoder = encoder(gpu);
+        let input = FrameInput { dt: FRAME, pin_targets: &targets };
+        let dispatches = cloth.encode_step(&mut encoder, &input).unwrap();
+        assert!(dispatches <= cloth.settings().dispatch_budget);
+        submit(gpu, encoder);
+        reports.push(cloth.snapshot().unwrap().report);
+    }
+    reports
+}
+
+fn damped() -> Settings {
+    Settings { damping: 0.001, ..Default::default() }
+}
+
+/// Both corners of a cape swing around.
+fn carried([x, y, z]: [f32; 3], time: f32) -> [f32; 3] {
+    let (sine, cosine) = (std::f32::consts::TAU * 0.8 * time).sin_cos();
+    [x + 0.15 * sine, y + 0.09 * sine * cosine, z + 0.15 * (1.0 - cosine)]
+}
+
+#[test]
+fn damped_cloth_holds_its_limit_as_recorded() {
+    let Some(gpu) = gpu() else { return };
+    // The default budget, and for a cape with moving pins the one that the cloth names.
+    for (scene, frames, named) in
+        [(scene::hang(31), 30, false), (scene::patch(31), 30, false), (scene::hang(41), 60, true)]
+    {
+        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene.unwrap(), damped()).unwrap();
+        let cost = cloth.frame_cost(FRAME).unwrap();
+        if named {
+            cloth.change(|live| live.dispatch_budget = cost.enough).unwrap();
+        }
+        let goal = if named { carried } else { |start: [f32; 3], _: f32| start };
+        for report in recorded(&gpu, &mut cloth, frames, goal) {
+            assert_eq!(report.converged, Some(true), "{cost:?} {report:?}");
+            assert!(report.planned_substeps >= report.wanted_substeps, "{cost:?} {report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_budget_that_cannot_hold_the_limit_is_told_before_and_after() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(41).unwrap(), damped()).unwrap();
+    let cost = cloth.frame_cost(FRAME).unwrap();
+    assert!(cost.least < 200 && cost.enough < 2000 && cost.whole > 10_000, "{cost:?}");
+    assert_eq!(cost, cpu(scene::hang(41).unwrap(), damped()).frame_cost(FRAME).unwrap(), "also without a device");
+    cloth.change(|live| live.dispatch_budget = cost.least - 1).unwrap();
+    let outcome = cloth.encoded_dispatches(FRAME);
+    assert!(matches!(outcome, Err(Error::Budget { needed, .. }) if needed == cost.least), "{outcome:?} {cost:?}");
+    cloth.change(|live| live.dispatch_budget = cost.least).unwrap();
+    let missed = recorded(&gpu, &mut cloth, 24, carried);
+    assert!(missed.iter().any(|report| report.converged == Some(false)), "so little cannot suffice");
+    assert!(missed.iter().any(|report| report.wanted_substeps > report.planned_substeps), "and the report says why");
+    // Nothing is shortened from `whole` on: what is recorded is what a step does.
+    let scene = || scene::hang(16).unwrap();
+    let mut whole = Cloth::on_gpu_blocking(&gpu, scene(), damped()).unwrap();
+    let mut stepped = Cloth::on_gpu_blocking(&gpu, scene(), damped()).unwrap();
+    let cost = whole.frame_cost(FRAME).unwrap();
+    whole.change(|live| live.dispatch_budget = cost.whole).unwrap();
+    assert_eq!(whole.encoded_dispatches(FRAME).unwrap(), cost.whole);
+    recorded(&gpu, &mut whole, 3, |start, _| start);
+    (0..3).for_each(|_| stepped.step(&frame(FRAME)).unwrap());
+    assert_eq!(state(&whole), state(&stepped));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod world;
 
 pub use draw::{vertex_attribute, vertex_layout};
 pub use input::{FrameInput, Live, PinTarget, Pose};
+pub use recording::FrameCost;
 
 use std::sync::Arc;
 
@@ -420,18 +421,35 @@ impl Cloth {
     /// As [`Cloth::encode_step`].
     pub fn encoded_dispatches(&self, dt: f32) -> Result<u64> {
         self.runner()?;
-        check_dt(dt)?;
-        if dt == 0.0 {
-            return Ok(0);
-        }
-        let dt = self.saved_time + dt;
-        if dt < SHORTEST_FRAME {
-            return Ok(0);
-        }
+        let Some(plan) = self.next_plan(dt)? else { return Ok(0) };
         let budget = Some(self.settings.dispatch_budget);
-        Ok(record(&self.shape, &self.settings, self.plan(dt)?, self.frame, budget, self.held > 0)?
-            .program
-            .dispatch_count())
+        Ok(record(&self.shape, &self.settings, plan, self.frame, budget, self.held > 0)?.program.dispatch_count())
+    }
+
+    /// What a frame of this length costs, and which [`Settings::dispatch_budget`] holds the limit in it; on the CPU too.
+    ///
+    /// ```
+    /// # use taut::{Cloth, Settings, scene};
+    /// let mut cloth = Cloth::on_cpu(scene::hang(31)?, Settings { damping: 0.001, ..Default::default() })?;
+    /// let cost = cloth.frame_cost(1.0 / 60.0)?;
+    /// if cloth.settings().dispatch_budget < cost.enough {
+    ///     cloth.change(|live| live.dispatch_budget = cost.enough)?;
+    /// }
+    /// # Ok::<(), taut::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] or [`Error::StepTooLarge`] for the length of the frame.
+    pub fn frame_cost(&self, dt: f32) -> Result<FrameCost> {
+        let Some(plan) = self.next_plan(dt)? else { return Ok(FrameCost::default()) };
+        recording::cost(&self.shape, &self.settings, plan, self.frame, self.held > 0)
+    }
+
+    /// The plan of a frame of this length; `None` if it would do nothing.
+    fn next_plan(&self, dt: f32) -> Result<Option<Plan>> {
+        check_dt(dt)?;
+        let whole = self.saved_time + dt;
+        if dt == 0.0 || whole < SHORTEST_FRAME { Ok(None) } else { self.plan(whole).map(Some) }
     }
 
     /// Checks the input, writes `commands`, records anew where needed; `None` for a frame of length 0.
@@ -518,9 +536,9 @@ impl Cloth {
             elastic_rate: elastic::RATE,
             rest_speed: settings.rest_speed,
             rest_time: rest::TIME,
+            load_margin: plan.load_margin,
             padding: 0,
             padding_1: 0,
-            padding_2: 0,
         }))
     }
 
@@ -555,7 +573,7 @@ impl Cloth {
             && self.recorded.held == (self.held > 0)
             && self.recorded.windy == self.settings.wind.is_some();
         if same && self.recorded.budget == budget && !varies {
-            self.recorded.plan = Plan { most: self.recorded.plan.most, ..plan };
+            self.recorded.plan = if self.recorded.shortened { plan.shortened(self.recorded.plan.most) } else { plan };
             return Ok(());
         }
         let recorded = record(&self.shape, &self.settings, plan, self.frame, budget, self.held > 0)?;

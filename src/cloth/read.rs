@@ -141,9 +141,9 @@ impl Judge {
     /// Fields in the order meters, faults, vertices, each padded to 16 bytes.
     fn decode(&self, bytes: &[u8], with_positions: bool) -> Result<Snapshot> {
         let short = || Error::Device { message: "a read-back is shorter than what was copied".into() };
-        let (meters, rest) = bytes.split_at_checked(size_of::<Meters>()).ok_or_else(short)?;
+        let (meters, rest) = bytes.split_at_checked(size_of::<Meters>().next_multiple_of(16)).ok_or_else(short)?;
         let (faults, vertices) = rest.split_at_checked(16).ok_or_else(short)?;
-        let meters: Meters = bytemuck::pod_read_unaligned(meters);
+        let meters: Meters = bytemuck::pod_read_unaligned(&meters[..size_of::<Meters>()]);
         let faults: u32 = bytemuck::pod_read_unaligned(&faults[..4]);
         let report = Report::new(&meters, faults, self.dispatches);
         if !with_positions {

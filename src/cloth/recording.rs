@@ -10,9 +10,11 @@ use crate::substeps::Plan;
 /// The current recording and what it was made for.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// What was asked for; a budget may have lowered the number of substeps of `plan`.
+    /// What was asked for.
     pub(super) asked: Plan,
     pub(super) plan: Plan,
+    /// Whether a budget shortened it.
+    pub(super) shortened: bool,
     pub(super) frame: u64,
     pub(super) budget: Option<u64>,
     /// Whether vertices may be held.
@@ -34,6 +36,54 @@ pub(super) fn every_kernel(shape: &Shape, settings: &Settings, recorded: &Record
     Ok(Program { items })
 }
 
+/// What frames of one length cost ([`crate::Cloth::frame_cost`]). It follows from mesh and settings alone, so it is known
+/// before the first frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FrameCost {
+    /// The smallest [`Settings::dispatch_budget`] that is accepted: the fewest substeps, one iteration of every loop.
+    pub least: u64,
+    /// A budget that usually holds the limit wherever [`crate::Cloth::step`] does: it has room for every substep that the
+    /// load may be given, with four iterations of every loop in each and sixteen in the last.
+    pub enough: u64,
+    /// The budget from which nothing is shortened: a recorded frame is then what [`crate::Cloth::step`] does, bit for bit.
+    pub whole: u64,
+    /// Most substeps that the load may be given.
+    pub substeps: u32,
+}
+
+/// Records frames.
+struct Writer<'a> {
+    shape: &'a Shape,
+    settings: &'a Settings,
+    frame: u64,
+    /// Whether vertices may be held.
+    held: bool,
+}
+
+impl Writer<'_> {
+    fn program(&self, plan: &Plan) -> Result<Program> {
+        let Shape { topology, sizes, .. } = self.shape;
+        let mut recorder = Recorder::new(sizes, &topology.coloring.ranges, self.frame)
+            .with_yarns(&topology.yarns)
+            .with_constraints(self.held || sizes.solids > 0);
+        stage::record_frame(&mut recorder, plan, self.settings);
+        recorder.finish()
+    }
+}
+
+/// What a frame costs.
+pub(super) fn cost(shape: &Shape, settings: &Settings, asked: Plan, frame: u64, held: bool) -> Result<FrameCost> {
+    let writer = Writer { shape, settings, frame, held };
+    let whole = writer.program(&asked)?.dispatch_count();
+    Ok(FrameCost {
+        least: writer.program(&asked.fewest())?.least_count().min(whole),
+        enough: writer.program(&asked.shortened(asked.most))?.enough_count().min(whole),
+        whole,
+        substeps: asked.most,
+    })
+}
+
 /// Records a frame, and fits it to a budget of dispatches.
 pub(super) fn record(
     shape: &Shape,
@@ -43,29 +93,67 @@ pub(super) fn record(
     budget: Option<u64>,
     held: bool,
 ) -> Result<Recorded> {
-    let topology = &shape.topology;
-    let recording = |plan: &Plan| {
-        let mut recorder = Recorder::new(&shape.sizes, &topology.coloring.ranges, frame)
-            .with_yarns(&topology.yarns)
-            .with_constraints(held || shape.sizes.solids > 0);
-        stage::record_frame(&mut recorder, plan, settings);
-        recorder.finish()
+    let windy = settings.wind.is_some();
+    let writer = Writer { shape, settings, frame, held };
+    let whole = writer.program(&asked)?;
+    let Some(budget) = budget.filter(|budget| whole.dispatch_count() > *budget) else {
+        return Ok(Recorded { asked, plan: asked, shortened: false, frame, budget, held, windy, program: whole });
     };
-    let mut plan = asked;
-    let mut program = recording(&plan)?;
-    if let Some(budget) = budget {
-        // Iterations are worth more than substeps beyond those that are needed at least.
-        if program.dispatch_count() > budget && plan.most > plan.least {
-            plan.most = plan.least;
-            // Then substeps may be harder than the solver asks for.
-            plan.bounded |= plan.expected_load * plan.load_scale > (plan.least * plan.least) as f32;
-            program = recording(&plan)?;
-        }
-        let needed = program.fit(budget);
-        if needed > budget {
-            return Err(Error::Budget { budget, needed });
+    // Loops are shortened before substeps are taken away, and then only as many as it takes.
+    let suffices = |most: u32| Ok(writer.program(&asked.shortened(most))?.enough_count() <= budget);
+    let (mut few, mut many) = (asked.least, asked.most);
+    if suffices(many)? {
+        few = many;
+    }
+    while few < many {
+        let middle = few + (many - few) / 2;
+        if suffices(middle + 1)? {
+            few = middle + 1;
+        } else {
+            many = middle;
         }
     }
-    let windy = settings.wind.is_some();
-    Ok(Recorded { asked, plan, frame, budget, held, windy, program })
+    let plan = if suffices(few)? { asked.shortened(few) } else { asked.fewest() };
+    let mut program = writer.program(&plan)?;
+    let needed = program.fit(budget);
+    if needed > budget {
+        return Err(Error::Budget { budget, needed });
+    }
+    Ok(Recorded { asked, plan, shortened: true, frame, budget: Some(budget), held, windy, program })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cloth::{Cloth, FrameCost};
+    use crate::{FrameInput, Scene, Settings, scene};
+
+    const FRAME: FrameInput<'static> = FrameInput { dt: 1.0 / 60.0, pin_targets: &[] };
+
+    /// Largest strain and fewest substeps of 30 frames as a budget of dispatches leaves them, on the CPU.
+    fn recorded(scene: Scene, budget: impl FnOnce(FrameCost) -> u64) -> (f64, u32) {
+        let mut cloth = Cloth::on_cpu(scene, Settings { damping: 0.001, ..Default::default() }).unwrap();
+        let budget = budget(cloth.frame_cost(FRAME.dt).unwrap());
+        let (mut worst, mut fewest) = (0.0, u32::MAX);
+        for _ in 0..30 {
+            let frame = cloth.begin(&FRAME, Some(budget)).unwrap().unwrap();
+            cloth.fields.get_mut("frame").unwrap()[0] = frame;
+            let super::super::Engine::Cpu(runner) = &mut cloth.engine else { unreachable!("it is on the CPU") };
+            assert!(cloth.recorded.program.dispatch_count() <= budget);
+            runner.run(&cloth.recorded.program, &mut cloth.fields).unwrap();
+            cloth.end().unwrap();
+            let report = cloth.snapshot().unwrap().report;
+            worst = report.strain.map_or(worst, |strain| strain.max.max(worst));
+            fewest = fewest.min(report.planned_substeps);
+        }
+        (worst, fewest)
+    }
+
+    #[test]
+    fn damped_cloth_holds_its_limit_within_a_budget() {
+        for (scene, budget) in [(scene::hang as fn(u32) -> _, 1000), (scene::patch, 1000), (scene::hang, 0)] {
+            let found = recorded(scene(31).unwrap(), |cost| if budget > 0 { budget } else { cost.enough });
+            println!("{found:?}");
+            assert!(found.0 <= 0.01 && found.1 > 4, "{found:?}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, sums};
 use crate::program::{Kernel, Recorder, Shape};
+use crate::substeps;
 
 const WGSL: &str = include_str!("../../shaders/control.wgsl");
 
@@ -76,24 +77,31 @@ fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
     run.write::<u32>("decisions")?[0] = 1;
     let mut times = run.write::<Clock>("times")?;
-    let wanted = times[0].load.max(frame.expected_load) * frame.load_scale;
-    let square = |count: u32| count as f32 * count as f32;
-    let mut count = (wanted.min(1e12).sqrt() as u32).clamp(frame.least_substeps, frame.most_substeps);
-    while count > frame.least_substeps && square(count - 1) >= wanted {
-        count -= 1;
-    }
-    while count < frame.most_substeps && square(count) < wanted {
-        count += 1;
-    }
+    let load = times[0].load.max(frame.expected_load) * frame.load_scale;
+    let wanted = substeps_for(load, frame.least_substeps, substeps::MOST);
+    let count = substeps_for(load * frame.load_margin, frame.least_substeps, frame.most_substeps);
     times[0].h = frame.dt / count as f32;
     times[0].substep = 0;
     times[0].substeps = count;
     if frame.relocated != 0 || frame.commanded > 1 {
         times[0].previous = 0.0;
     }
-    run.write::<Meters>("meters")?[0] = Meters { planned: count, best: 1e30, ..Default::default() };
+    run.write::<Meters>("meters")?[0] = Meters { planned: count, wanted, best: 1e30, ..Default::default() };
     run.write::<u32>("faults")?[0] = 0;
     Ok(())
+}
+
+/// Smallest k within bounds with k² ≥ wanted.
+fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
+    let square = |count: u32| count as f32 * count as f32;
+    let mut count = (wanted.min(1e12).sqrt() as u32).clamp(least, most);
+    while count > least && square(count - 1) >= wanted {
+        count -= 1;
+    }
+    while count < most && square(count) < wanted {
+        count += 1;
+    }
+    count
 }
 
 fn open_loop_body(run: &mut Run<'_>) -> Result<()> {
