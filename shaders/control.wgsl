@@ -169,5 +169,10 @@ fn note_load() {
     }
     let load = min(sums[LOAD].x, 1e12);
     meters[0].load = load * times[0].h * times[0].h;
-    times[0].load = max(1.5 * load, 0.75 * times[0].load);
+    times[0].load = max(1.5 * load, frame.memory * times[0].load);
+    // Where substeps missed, the mesh is finer in places than the load tells.
+    if (8u * meters[0].missed > meters[0].substeps) {
+        let count = f32(times[0].substeps);
+        times[0].load = max(times[0].load, count * count * frame.missed_load);
+    }
 }

@@ -22,7 +22,7 @@ struct Frame {
     middle_limit: f32, mean_mass: f32, expected_load: f32, load_scale: f32,
     elastic_tolerance: f32, elastic_floor: f32, constrained: u32, bends: u32,
     damping: f32, elastic_loosest: f32, elastic_rate: f32, rest_speed: f32,
-    rest_time: f32, load_margin: f32, padding: u32, padding_1: u32,
+    rest_time: f32, load_margin: f32, missed_load: f32, memory: f32,
 }
 struct Clock { h: f32, substep: u32, substeps: u32, load: f32, span: f32, recall: f32, force: f32, previous: f32 }
 struct Meters {

@@ -92,8 +92,8 @@ pub use cloth::{Cloth, FrameCost, FrameInput, Live, PinTarget, Pose, vertex_attr
 pub use error::{Error, Result};
 pub use gpu::{Backend, Choice, Gpu, Pending};
 pub use hold::{Attachment, Hold, Selection};
-pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, Weave};
-pub use report::{Report, Snapshot, Strain, ThreadStrain};
+pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, MeshQuality, Weave};
+pub use report::{LoadedEdge, Report, Snapshot, Strain, ThreadStrain};
 pub use scene::Scene;
 pub use settings::Settings;
 pub use solid::{Solid, SolidShape};

@@ -339,8 +339,11 @@ pub struct Frame {
     pub(crate) rest_time: f32,
     /// What the load is multiplied by where loops were shortened: then substeps must be easier.
     pub(crate) load_margin: f32,
-    pub(crate) padding: u32,
-    pub(crate) padding_1: u32,
+    /// Load to expect after a frame of one substep that missed, to be multiplied by the square of their number \[1/s²\];
+    /// 0 where misses change nothing.
+    pub(crate) missed_load: f32,
+    /// Part of the expected load that is left of it after a frame.
+    pub(crate) memory: f32,
 }
 impl Frame {
     /// Acceleration of gravity \[m/s²\].
@@ -389,8 +392,8 @@ element!(Frame {
     26: rest_speed,
     27: rest_time,
     28: load_margin,
-    29: padding,
-    30: padding_1,
+    29: missed_load,
+    30: memory,
 });
 
 /// Time inside a frame, kept by the device.

@@ -123,6 +123,18 @@ fn percentile(values: &mut [f64], part: f64) -> f64 {
     *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1
 }
 
+/// The edge that decides the load of a frame ([`crate::Cloth::most_loaded_edge`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LoadedEdge {
+    /// Its vertices.
+    pub ends: [u32; 2],
+    /// Mean tension over the frame, pulling positive \[N\].
+    pub tension: f32,
+    /// T/(m̄ l) \[1/s²\]; times the square of a substep it is [`Report::load`].
+    pub load: f32,
+}
+
 /// What a frame reached.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

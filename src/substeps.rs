@@ -2,7 +2,9 @@
 //!
 //! Three bounds; the largest counts:
 //!
-//! 1. **Motion.** At least one substep per 1/240 s: longer Euler steps damp what one wants to see.
+//! 1. **Motion.** At least one substep per 1/240 s: longer Euler steps damp what one wants to see. Where a hundredth of the
+//!    edges is shorter than a quarter of the mean, as many times more, up to 6.5: what a step moves them is large
+//!    for them, and nothing of that shows in the load.
 //! 2. **Shear.** Explicit springs are stable while k h²/m is small; the rule keeps it at 0.3. At a vertex with springs
 //!    k_1 … k_j the k that counts is a quarter of their sum (an inner vertex of a grid has four diagonals), m its mass.
 //!    Where that would be more than four times the substeps of the other bounds, the springs are integrated implicitly
@@ -10,6 +12,9 @@
 //! 3. **Load.** The device meters the load s = h² T/(m̄ l) of every frame ([`crate::stage::load`]) and cuts the next frame
 //!    so that s stays below what the solver takes (4 for yarn sweeps and the automatic choice, 2 for fast projection, 1 for the others), with a margin of 1.5 for loads that grow, and forgets a load by a quarter per frame. Before anything
 //!    was measured it expects the weight of all free vertices divided by the number of edges that leave pinned ones.
+//!
+//! Where edges are so uneven and an eighth of a frame's substeps missed what their solver accepts, the next frame gets twice as
+//! many. The strain that is left in short edges would grow with the speed that it means.
 //!
 //! Where a budget of dispatches bounds the recording ([`crate::Settings::dispatch_budget`]), iterations are few, and the third
 //! bound keeps s eight times smaller.
@@ -62,6 +67,8 @@ pub struct Plan {
     pub(crate) load_scale: f32,
     /// What the load is multiplied by: 1, or more where loops are shortened.
     pub(crate) load_margin: f32,
+    /// Whether the mesh is so uneven that substeps that miss ask for more of them.
+    pub(crate) graded: bool,
 }
 
 impl Default for Plan {
@@ -74,6 +81,7 @@ impl Default for Plan {
             expected_load: 0.0,
             load_scale: 0.0,
             load_margin: 1.0,
+            graded: false,
         }
     }
 }
@@ -81,12 +89,29 @@ impl Default for Plan {
 /// How much less load a substep may have whose loops are shortened. Two-corner sheets of 31 × 31 need forty sweeps at a load
 /// of 4, and five to nine at an eighth of it.
 const SHORTENED: f32 = 8.0;
+/// How many times more substeps an uneven mesh gets after a frame of which an eighth missed.
+const MISSED: f32 = 2.0;
+/// Part of the expected load that an uneven mesh keeps per frame: its fine edges whip around without notice.
+const REMEMBERED: f32 = 0.97;
+/// Short edges never ask for more than so many times the substeps: 26 at 60 Hz, and 52 at most, which is four times what an
+/// even sheet of 45 × 33 vertices gets.
+const MOST_GRADED: f64 = 6.5;
 
 impl Plan {
     /// For a recording with at most this many substeps, whose loops are shortened.
     pub(crate) fn shortened(self, most: u32) -> Self {
         let bounded = self.bounded || most < self.most;
         Self { most, bounded, load_margin: SHORTENED, ..self }
+    }
+
+    /// Load to expect after a frame of one substep that missed \[1/s²\].
+    pub(crate) fn missed_load(self) -> f32 {
+        if self.graded { MISSED * MISSED / (self.load_scale * self.load_margin) } else { 0.0 }
+    }
+
+    /// Part of the expected load that is left of it after a frame.
+    pub(crate) fn memory(self) -> f32 {
+        if self.graded { REMEMBERED } else { 0.75 }
     }
 
     /// For a recording that is shortened as far as it can be: without what only heavy substeps use, unless these are known to
@@ -125,7 +150,7 @@ impl Substeps {
         let shear = at_least(seconds / bounds.shear);
         let expected_load = bounds.load * gravity.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
         let weight = at_least(seconds * (expected_load / load).sqrt());
-        let motion = at_least(seconds / LONGEST);
+        let motion = at_least(bounds.grading * seconds / LONGEST);
         let cap = match self {
             Self::Auto => f64::INFINITY,
             Self::UpTo(count) | Self::Fixed(count) => f64::from(count),
@@ -155,6 +180,7 @@ impl Substeps {
             expected_load: expected_load as f32,
             load_scale: (seconds * seconds / load) as f32,
             load_margin: 1.0,
+            graded: bounds.grading > 1.0,
         })
     }
 }
@@ -166,12 +192,28 @@ pub struct StepBounds {
     shear: f64,
     /// Load T/(m̄ l) at rest under a gravity of 1 m/s² \[1/m\].
     load: f64,
+    /// How many times more substeps short edges need than the mean one; 1 on an even mesh.
+    grading: f64,
+    /// The vertex that decides `shear`.
+    stiffest: Option<u32>,
 }
 
 impl StepBounds {
     /// The bounds of a mesh.
     pub fn new(mesh: &Mesh) -> Self {
-        Self { shear: shear_step(mesh), load: rest_load(mesh) }
+        let (shear, stiffest) = shear_step(mesh);
+        Self { shear, load: rest_load(mesh), grading: grading(mesh), stiffest }
+    }
+
+    /// The vertex whose springs ask for the shortest step, if there are springs: light, with short edges around it, or stiff.
+    pub fn stiffest_vertex(&self) -> Option<u32> {
+        self.stiffest
+    }
+
+    /// How many times more substeps the mesh gets because its edges are uneven: 1, or up to 6.5.
+    /// [`crate::mesh::MeshQuality`] names the shortest edge.
+    pub fn grading(&self) -> f64 {
+        self.grading
     }
 
     /// Longest step that keeps explicit springs stable \[s\]; infinite where there is none.
@@ -185,8 +227,8 @@ fn at_least(substeps: f64) -> f64 {
     (substeps * (1.0 - 1e-6)).ceil().max(1.0)
 }
 
-/// Longest step that keeps the springs stable \[s\].
-fn shear_step(mesh: &Mesh) -> f64 {
+/// Longest step that keeps the springs stable \[s\], and the vertex that decides it.
+fn shear_step(mesh: &Mesh) -> (f64, Option<u32>) {
     let mut stiffness = vec![0.0f64; mesh.vertex_count()];
     for spring in mesh.springs() {
         stiffness[spring.tail as usize] += f64::from(spring.stiffness);
@@ -198,9 +240,27 @@ fn shear_step(mesh: &Mesh) -> f64 {
         stiffness[pair.ends[1] as usize] += f64::from(pair.weight.abs());
     }
     let inverse_masses = mesh.inverse_masses();
-    let stiffest =
-        stiffness.iter().zip(inverse_masses).map(|(sum, w)| 0.25 * sum * f64::from(w)).fold(0.0f64, f64::max);
-    (SHEAR / stiffest).sqrt()
+    let mut stiffest = (0.0, None);
+    for ((sum, w), vertex) in stiffness.iter().zip(inverse_masses).zip(0..) {
+        let ratio = 0.25 * sum * f64::from(w);
+        if ratio > stiffest.0 {
+            stiffest = (ratio, Some(vertex));
+        }
+    }
+    ((SHEAR / stiffest.0).sqrt(), stiffest.1)
+}
+
+/// Mean over four times the length of short edges, those of which 99 in 100 are longer, in 1 … 6.5: what a step moves them is
+/// compared with their length. A quarter of the mean counts as even, and a single short edge does not count.
+fn grading(mesh: &Mesh) -> f64 {
+    let mut lengths: Vec<f64> = mesh.edges().iter().map(|edge| f64::from(edge.rest)).collect();
+    if lengths.is_empty() {
+        return 1.0;
+    }
+    let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
+    let rank = lengths.len() / 100;
+    let short = *lengths.select_nth_unstable_by(rank, f64::total_cmp).1;
+    (mean / (4.0 * short)).clamp(1.0, MOST_GRADED)
 }
 
 /// T/(m̄ l) per unit of gravity \[1/m\]: T the weight per edge that leaves a pin; 0 where nothing hangs from one.
@@ -222,4 +282,10 @@ fn rest_load(mesh: &Mesh) -> f64 {
 pub(crate) fn mean_mass(mesh: &Mesh) -> f32 {
     let free: Vec<f64> = mesh.inverse_masses().iter().filter(|w| **w > 0.0).map(|w| 1.0 / f64::from(*w)).collect();
     if free.is_empty() { 1.0 } else { (free.iter().sum::<f64>() / free.len() as f64) as f32 }
+}
+
+/// Mass of the lightest free vertex as a part of a quarter of the mean; at most 1.
+pub(crate) fn lightness(mesh: &Mesh) -> f32 {
+    let largest = mesh.inverse_masses().into_iter().fold(0.0, f32::max);
+    if largest > 0.0 { (4.0 / (largest * mean_mass(mesh))).min(1.0) } else { 1.0 }
 }

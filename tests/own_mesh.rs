@@ -98,6 +98,8 @@ fn a_mesh_is_simulated_like_a_scene() {
         ("components", 1),
         ("pinned", 11),
         ("non_manifold_edges", 0),
+        ("folded_quads", 0),
+        ("thin_faces", 0),
     ];
     for (key, value) in expected {
         assert_eq!(import[key], value, "{key}: {import}");
@@ -157,6 +159,24 @@ fn a_mesh_is_simulated_like_a_scene() {
     assert_eq!(held("--pin index:0-9,5,99 --pin index:98"), 12);
     assert_eq!(held("--pin color:404040"), 90);
     assert_eq!(held("--pin color:484848~8"), 90);
+}
+
+#[test]
+fn what_is_wrong_with_a_mesh_is_said() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    // A quad of 1 m, one that is folded over, and one that is 20 mm wide.
+    let text = "v 0 0 0\nv 1 0 0\nv 1 0 1\nv 0 0 1\nv 2 0 .3\nv .5 0 .9\nv -.02 0 0\nv -.02 0 1\n\
+                f 1 2 3 4\nf 2 5 6 3\nf 7 1 4 8\n";
+    std::fs::write(path.join("odd.obj"), text).expect("a file");
+    let (_, table, _) = run(path, "run --mesh odd.obj --pin index:0,3 --seconds 0.02 --backend cpu --out out");
+    for words in ["shortest", "20.000", "1 folded quad", "(face 1)"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let report = json(&path.join("out/report.json"));
+    let import = &report["import"];
+    assert_eq!((&import["folded_quads"], &import["thin_faces"]), (&1.into(), &0.into()), "{import}");
+    assert!((import["shortest_edge_m"].as_f64().expect("a length") - 0.02).abs() < 1e-6, "{import}");
 }
 
 #[test]

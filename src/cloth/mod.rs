@@ -91,6 +91,8 @@ struct Shape {
     step_bounds: StepBounds,
     /// Mean mass of the free vertices \[kg\].
     mean_mass: f32,
+    /// Mass of the lightest free vertex as a part of a quarter of the mean, which the corners of an even sheet have; at most 1.
+    lightness: f32,
     /// Rounding step of the start positions over the shortest edge.
     resolution: f32,
 }
@@ -99,8 +101,14 @@ impl Shape {
     /// r·r over τ⁴ of an elastic solve below which what is left accelerates vertices by less than [`elastic::LEFT`], in
     /// the mean.
     fn elastic_floor(&self) -> f32 {
-        let force = elastic::LEFT * self.mean_mass;
+        let force = elastic::LEFT * self.mean_mass * self.lightness;
         self.sizes.vertices as f32 * force * force
+    }
+
+    /// What may be left of an elastic solve, per second of the step. A residual is a force over all vertices: what is
+    /// little to most of them throws the lightest about.
+    fn elastic_tolerance(&self) -> f32 {
+        elastic::TOLERANCE / self.step_bounds.explicit_step() * self.lightness.sqrt()
     }
 }
 
@@ -527,7 +535,7 @@ impl Cloth {
             mean_mass: self.shape.mean_mass,
             expected_load: plan.expected_load,
             load_scale: plan.load_scale,
-            elastic_tolerance: elastic::TOLERANCE / self.shape.step_bounds.explicit_step(),
+            elastic_tolerance: self.shape.elastic_tolerance(),
             elastic_floor: self.shape.elastic_floor(),
             constrained: u32::from(self.held > 0 || !self.solids.is_empty()),
             bends: self.shape.sizes.bends.into(),
@@ -537,8 +545,8 @@ impl Cloth {
             rest_speed: settings.rest_speed,
             rest_time: rest::TIME,
             load_margin: plan.load_margin,
-            padding: 0,
-            padding_1: 0,
+            missed_load: plan.missed_load(),
+            memory: plan.memory(),
         }))
     }
 

@@ -11,7 +11,7 @@ use crate::gpu::readback::{Decode, Waiting};
 #[cfg(doc)]
 use crate::mesh::Mesh;
 use crate::params::{Meters, Vertex};
-use crate::report::{Report, Snapshot, Strain, positions};
+use crate::report::{LoadedEdge, Report, Snapshot, Strain, positions};
 
 impl Cloth {
     /// What the last frame reached, with positions read back and strain recomputed. Waits for the GPU.
@@ -112,6 +112,38 @@ impl Cloth {
             (Vec3::from(reactions[*pin as usize]) + own).to_array()
         };
         Ok(self.shape.mesh.pins().iter().map(force).collect())
+    }
+
+    /// The edge with the largest load of the last frame, which decides how many substeps the next one gets; `None` where
+    /// nothing was taut. Waits for the GPU.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn most_loaded_edge(&self) -> Result<Option<LoadedEdge>> {
+        pollster::block_on(self.most_loaded_edge_with(Waiting::Block))
+    }
+
+    /// [`Cloth::most_loaded_edge`] for a browser, or where another thread polls the device.
+    ///
+    /// # Errors
+    /// As [`Cloth::most_loaded_edge`].
+    pub async fn most_loaded_edge_async(&self) -> Result<Option<LoadedEdge>> {
+        self.most_loaded_edge_with(Waiting::Await).await
+    }
+
+    async fn most_loaded_edge_with(&self, waiting: Waiting) -> Result<Option<LoadedEdge>> {
+        let tensions: Vec<f32> = match &self.engine {
+            Engine::Cpu(_) => self.fields.get::<f32>("tensions")?.to_vec(),
+            Engine::Gpu(runner) => bytemuck::pod_collect_to_vec(&runner.read(&["tensions"], waiting).await?),
+        };
+        let edges = self.shape.topology.yarns.edges.iter().zip(&tensions);
+        let loaded = edges.map(|(edge, tension)| LoadedEdge {
+            ends: [edge.tail, edge.head],
+            tension: *tension,
+            load: tension / (self.shape.mean_mass * edge.rest),
+        });
+        Ok(loaded.filter(|edge| edge.load > 0.0).max_by(|a, b| a.load.total_cmp(&b.load)))
     }
 
     pub(super) async fn vectors(&self, name: &str, waiting: Waiting) -> Result<Vec<[f32; 3]>> {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use glam::DVec3;
+
 use super::Shape;
 use super::recording::{Recorded, record};
 use super::state::{check_vectors, write_state};
@@ -15,13 +17,17 @@ use crate::settings::{Settings, resolution};
 use crate::solid::Solid;
 use crate::stage::area::rest_areas;
 use crate::stage::hold::FREE;
-use crate::substeps::{StepBounds, mean_mass};
+use crate::substeps::{StepBounds, lightness, mean_mass};
 use crate::topology::{Incidence, Topology};
 
 /// Validates everything and fills the fields.
 pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, Vec<Solid>, Fields, Recorded)> {
-    let Scene { mesh, start, solids, .. } = scene;
+    let Scene { mesh, mut start, solids, .. } = scene;
     check_vectors("start", &start, mesh.vertex_count())?;
+    let step_bounds = StepBounds::new(&mesh);
+    if step_bounds.grading() > 1.0 {
+        ruffle(&mesh, &mut start, settings.gravity);
+    }
     settings.validate(&mesh, &start)?;
     solids.iter().enumerate().try_for_each(|(index, solid)| solid.validate(index))?;
     let distances: Vec<f32> = solids.iter().flat_map(Solid::distances).copied().collect();
@@ -75,8 +81,8 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     for pin in mesh.pins() {
         pinned[*pin as usize] = true;
     }
-    let (step_bounds, resolution) = (StepBounds::new(&mesh), resolution(&mesh, &start));
-    let mean_mass = mean_mass(&mesh);
+    let resolution = resolution(&mesh, &start);
+    let (mean_mass, lightness) = (mean_mass(&mesh), lightness(&mesh));
     let shape = Arc::new(Shape {
         mesh,
         topology,
@@ -86,12 +92,40 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
         pinned,
         step_bounds,
         mean_mass,
+        lightness,
         resolution,
     });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&shape.step_bounds, 1.0 / 60.0).unwrap_or_default();
     let recorded = record(&shape, settings, plan, 0, None, false)?;
     Ok((shape, solids, fields, recorded))
+}
+
+/// Moves the free vertices of an exactly plane sheet out of its plane, by up to a thousandth of its shortest edge, where gravity lies
+/// in the plane. No force would ever move them out, and in a plane a net of uneven quads is nearly rigid: it locks where
+/// cloth buckles.
+fn ruffle(mesh: &Mesh, start: &mut [[f32; 3]], gravity: [f32; 3]) {
+    let at = |point: &[f32; 3]| DVec3::from_array(point.map(f64::from));
+    let first = at(&start[0]);
+    let farthest = |distance: &dyn Fn(DVec3) -> DVec3| {
+        let offsets = start.iter().map(|point| distance(at(point) - first));
+        offsets.max_by(|a, b| a.length_squared().total_cmp(&b.length_squared())).unwrap_or_default()
+    };
+    let along = farthest(&|offset| offset);
+    let normal = farthest(&|offset| along.cross(offset)).normalize_or_zero();
+    let (extent, gravity) = (along.length(), DVec3::from_array(gravity.map(f64::from)));
+    let plane = start.iter().all(|point| (at(point) - first).dot(normal).abs() <= 1e-7 * extent);
+    if !plane || normal == DVec3::ZERO || normal.dot(gravity).abs() > 1e-3 * gravity.length() {
+        return;
+    }
+    let shortest = mesh.edges().iter().fold(f64::INFINITY, |least, edge| least.min(edge.rest.into()));
+    for ((point, w), vertex) in start.iter_mut().zip(mesh.inverse_masses()).zip(1u32..) {
+        if w > 0.0 {
+            // Well spread over −1 … 1, and the same in every run.
+            let part = f64::from(vertex.wrapping_mul(0x9e37_79b9) >> 8) / f64::from(1u32 << 23) - 1.0;
+            *point = (at(point) + 1e-3 * shortest * part * normal).as_vec3().to_array();
+        }
+    }
 }
 
 /// The bending of each vertex: other end and weight of its pairs, or its corners of hinges.

@@ -36,12 +36,14 @@
 //! | everything pinned | valid: a step changes nothing |
 //! | an edge with both ends pinned | kept in [`Mesh::edges`], but no solver can move it |
 //! | several disconnected pieces | valid: a batch |
+//! | edges of very different lengths, folded or thin quads | valid, but [`Mesh::quality`] names them |
 //! | more than 2³¹−1 vertices, or links that do not fit 32-bit incidence | [`Error::OutOfRange`] |
 
 pub mod bending;
 mod check;
 mod links;
 mod mass;
+mod quality;
 pub mod weave;
 
 use std::collections::BTreeMap;
@@ -54,6 +56,7 @@ use check::{
 };
 use links::{Links, Pairs, ends};
 use mass::lump;
+pub use quality::MeshQuality;
 pub use weave::Weave;
 use weave::{Patch, Woven};
 

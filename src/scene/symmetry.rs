@@ -7,6 +7,7 @@ use crate::cloth::Pose;
 use crate::hold::Hold;
 use crate::settings::Settings;
 use crate::solid::{Solid, SolidShape};
+use crate::substeps::StepBounds;
 
 impl Scene {
     /// Whether nothing will bend the cloth, with these settings: it is flat, gravity is along it, and wind, solids, holds
@@ -19,6 +20,10 @@ impl Scene {
     pub fn stays_flat(&self, settings: &Settings) -> bool {
         let gravity = vector(settings.gravity);
         if self.mesh.faces().is_empty() || !settings.stages.is_empty() || gravity == DVec3::ZERO {
+            return false;
+        }
+        // A net of uneven quads locks in its plane, so a cloth of it never starts quite there.
+        if StepBounds::new(&self.mesh).grading() > 1.0 {
             return false;
         }
         // Bending towards a curved shape has a side.

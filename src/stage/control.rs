@@ -223,9 +223,15 @@ fn note_load_body(run: &mut Run<'_>) -> Result<()> {
     if run.read::<u32>("faults")?[0] != 0 {
         return Ok(());
     }
+    let frame = run.one::<Frame>("frame")?;
     let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0].min(1e12);
     let mut times = run.write::<Clock>("times")?;
-    run.write::<Meters>("meters")?[0].load = load * times[0].h * times[0].h;
-    times[0].load = (1.5 * load).max(0.75 * times[0].load);
+    let mut meters = run.write::<Meters>("meters")?;
+    meters[0].load = load * times[0].h * times[0].h;
+    times[0].load = (1.5 * load).max(frame.memory * times[0].load);
+    if 8 * meters[0].missed > meters[0].substeps {
+        let count = times[0].substeps as f32;
+        times[0].load = times[0].load.max(count * count * frame.missed_load);
+    }
     Ok(())
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use taut::io::import::{self, DroppedFace, ImportReport, Imported, RenderMesh, Warp};
-use taut::{Mesh, Scene};
+use taut::{Mesh, MeshQuality, Scene};
 
 use crate::output::count;
 
@@ -57,6 +57,7 @@ enum Which {
 pub(crate) struct Origin {
     file: PathBuf,
     report: ImportReport,
+    quality: MeshQuality,
     pinned: usize,
     pub(crate) render: RenderMesh,
 }
@@ -85,7 +86,8 @@ impl MeshOptions {
         let mesh = Mesh::new(imported.descriptor)?;
         let start = mesh.positions().to_vec();
         let name = file.file_name().map_or_else(|| "mesh".into(), |name| name.to_string_lossy().into_owned());
-        let origin = Origin { file: file.clone(), report: imported.report, pinned, render: imported.render };
+        let (report, quality, render) = (imported.report, mesh.quality(), imported.render);
+        let origin = Origin { file: file.clone(), report, quality, pinned, render };
         Ok(Some((Scene::new(name, mesh, start), origin)))
     }
 }
@@ -160,6 +162,11 @@ impl Origin {
             "woven_triangles": self.report.woven,
             "warp": warp_name(self.report.warp),
             "pinned": self.pinned,
+            "shortest_edge_m": self.quality.shortest_edge.map(|(length, _)| length),
+            "mean_edge_m": self.quality.mean_edge,
+            "longest_edge_m": self.quality.longest_edge.map(|(length, _)| length),
+            "folded_quads": self.quality.folded.len(),
+            "thin_faces": self.quality.slivers.len(),
         })
     }
 
@@ -193,6 +200,10 @@ impl Origin {
         add(report.components, "piece", "pieces");
         add(self.pinned, "vertex held", "vertices held");
         let mut text = parts.join(", ");
+        let quality = self.quality.to_string();
+        if !quality.is_empty() {
+            text = format!("{text}; {quality}");
+        }
         match report.warp {
             _ if report.faces == report.quads => {}
             Warp::Off => text.push_str("; triangles that are not woven lock"),
