@@ -116,9 +116,11 @@ impl Cloth {
     /// recorded but not yet submitted.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] if the bytes are damaged, of another version, or of another cloth; then nothing has changed.
+    /// [`Error::Checkpoint`] if the bytes are damaged, of another version, or of another cloth, [`Error::DeviceLost`]; then
+    /// nothing has changed.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let restored = Restored::read(bytes, &self.shape, &self.solids, &self.fields)?;
+        self.check_device()?;
         self.held = restored.fields.get::<[f32; 4]>("holds")?.iter().filter(|hold| **hold != FREE).count();
         let Restored { frame, gust_phase, saved_time, solids, fields } = restored;
         self.forget_commands()?;

@@ -171,7 +171,9 @@ impl Cloth {
         if let Some(gpu) = choice.gpu {
             match Self::on_gpu(&gpu, scene.clone(), settings.clone()).await {
                 Ok(cloth) => return Ok(Self { reason, ..cloth }),
-                Err(error @ (Error::Limit { .. } | Error::Device { .. })) if backend == Backend::Auto => {
+                Err(error @ (Error::Limit { .. } | Error::Device { .. } | Error::DeviceLost))
+                    if backend == Backend::Auto =>
+                {
                     let label = gpu.adapter().map(Gpu::label).unwrap_or_default();
                     reason = format!("{label} cannot hold this cloth: {error}");
                 }
@@ -482,6 +484,8 @@ impl Cloth {
         }
         let dt = self.saved_time + input.dt;
         if dt >= SHORTEST_FRAME {
+            // All that may be refused comes before anything is written: a refused frame leaves nothing behind.
+            self.check_turns(dt)?;
             self.record(self.plan(dt)?, budget)?;
         }
         for target in input.pin_targets {
@@ -590,6 +594,14 @@ impl Cloth {
         }
         self.recorded = recorded;
         Ok(())
+    }
+
+    /// An [`Error::DeviceLost`] where the cloth is on a device that does not work any more.
+    fn check_device(&self) -> Result<()> {
+        match &self.engine {
+            Engine::Gpu(runner) => runner::check_device(runner.gpu().device()),
+            Engine::Cpu(_) => Ok(()),
+        }
     }
 
     fn runner(&self) -> Result<&runner::Runner> {

@@ -21,6 +21,7 @@ impl Cloth {
     /// # Errors
     /// As [`Cloth::set_state`].
     pub fn reset(&mut self) -> Result<()> {
+        self.check_device()?;
         let shape = self.shape.clone();
         (self.frame, self.gust_phase) = (0, 0.0);
         self.solids.clone_from(&shape.solids);
@@ -33,11 +34,12 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::StrainLimit`] if positions so far out cannot hold the
-    /// limit.
+    /// limit; [`Error::DeviceLost`].
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
         check_vectors("positions", positions, self.shape.sizes.vertices)?;
         check_vectors("velocities", velocities, self.shape.sizes.vertices)?;
         self.settings.check_limit(resolution(&self.shape.mesh, positions))?;
+        self.check_device()?;
         self.relocation = None;
         (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, 0);
         self.forget_commands()?;

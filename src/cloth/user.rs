@@ -16,6 +16,7 @@ impl Cloth {
             let problem = "is a field of the engine: only those that start with `user_` may be filled".into();
             return Err(Error::Field { name: name.into(), problem });
         }
+        self.check_device()?;
         let field = self.fields.get_mut::<T>(name)?;
         let (expected, found) = (field.len(), values.len());
         if expected != found {

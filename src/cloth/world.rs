@@ -120,11 +120,11 @@ impl Cloth {
         Ok(())
     }
 
-    /// Writes the solids' way through a frame of `dt` seconds.
+    /// Refuses a frame of `dt` seconds in which a solid turns by half a turn or more: of two ways the shorter would be taken.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] if a solid turns by half a turn or more: of two ways the shorter would be taken.
-    pub(super) fn place_solids(&mut self, dt: f32) -> Result<()> {
+    /// [`Error::OutOfRange`] naming the solid.
+    pub(super) fn check_turns(&self, dt: f32) -> Result<()> {
         for (index, solid) in self.solids.iter().enumerate() {
             let speed = Vec3::from(solid.angular_velocity).length();
             if speed * dt >= std::f32::consts::PI {
@@ -132,6 +132,11 @@ impl Cloth {
                 return Err(Error::OutOfRange { field, index: Some(index), value: speed.into(), expected });
             }
         }
+        Ok(())
+    }
+
+    /// Writes the solids' way through a frame of `dt` seconds.
+    pub(super) fn place_solids(&mut self, dt: f32) -> Result<()> {
         let mut grid = 0;
         for (row, solid) in self.fields.get_mut::<SolidRow>("solids")?.iter_mut().zip(&self.solids) {
             *row = solid.row(solid.advanced(dt), grid);

@@ -58,6 +58,7 @@ impl Gpu {
     /// broken.
     pub async fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Self> {
         check_limits(&device.limits())?;
+        runner::check_device(device)?;
         let (range_layout, outcome) = scoped(device, || {
             device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: Some("taut range"),

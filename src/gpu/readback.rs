@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
 
+use super::runner::{check_device, ready};
 use super::scoped;
 use crate::error::{Error, Result};
 
@@ -22,20 +23,21 @@ pub(crate) enum Waiting {
 /// Bytes on their way from the GPU.
 #[derive(Debug)]
 pub(crate) struct Staging {
+    device: wgpu::Device,
     buffer: wgpu::Buffer,
     arrived: Arc<OneshotReceiver<Result<(), wgpu::BufferAsyncError>>>,
 }
 
 impl Staging {
-    /// Records copies of whole buffers, one after another, that become readable after the encoder was submitted.
+    /// Records copies of whole buffers, one after another, that become readable after the encoder was submitted. Nothing is
+    /// recorded where there is no buffer to copy to: the submission, which is the host's, would fail.
     pub(crate) fn record(
         device: &wgpu::Device,
         encoder: &mut wgpu::CommandEncoder,
         sources: &[(&wgpu::Buffer, u64)],
-    ) -> Self {
+    ) -> Result<Self> {
         let size: u64 = sources.iter().map(|(_, bytes)| bytes.next_multiple_of(8)).sum();
-        // A failed allocation shows as an error of the mapping; the scope keeps it from the host's handler.
-        let (buffer, _) = scoped(device, || {
+        let (buffer, outcome) = scoped(device, || {
             device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("taut read-back"),
                 size: size.max(8),
@@ -43,6 +45,8 @@ impl Staging {
                 mapped_at_creation: false,
             })
         });
+        ready(outcome)?;
+        check_device(device)?;
         let mut offset = 0;
         for (source, bytes) in sources {
             if *bytes > 0 {
@@ -55,7 +59,7 @@ impl Staging {
             // The receiver may be gone: nobody wants the bytes any more.
             let _ = sender.send(outcome);
         });
-        Self { buffer, arrived: Arc::new(arrived) }
+        Ok(Self { device: device.clone(), buffer, arrived: Arc::new(arrived) })
     }
 
     /// Waits for the bytes.
@@ -85,13 +89,11 @@ impl Staging {
     }
 
     fn copied(&self, outcome: Option<Result<(), wgpu::BufferAsyncError>>) -> Result<Vec<u8>> {
-        let lost = |message: String| Error::Device { message };
+        let failed = |message: String| check_device(&self.device).err().unwrap_or(Error::Device { message });
         outcome
-            .ok_or_else(|| {
-                lost("a read-back never arrives: its encoder was not submitted, or the device is gone".into())
-            })?
-            .map_err(|error| lost(error.to_string()))?;
-        let view = self.buffer.slice(..).get_mapped_range().map_err(|error| lost(error.to_string()))?;
+            .ok_or_else(|| failed("a read-back never arrives: its encoder was not submitted".into()))?
+            .map_err(|error| failed(error.to_string()))?;
+        let view = self.buffer.slice(..).get_mapped_range().map_err(|error| failed(error.to_string()))?;
         Ok(view.to_vec())
     }
 }
@@ -126,7 +128,7 @@ impl<T> Pending<T> {
     /// The result if it has arrived; never waits. Gives it once.
     ///
     /// # Errors
-    /// [`Error::Device`] if the device was lost.
+    /// [`Error::DeviceLost`], [`Error::Device`] if its encoder was dropped.
     pub fn try_take(&mut self) -> Option<Result<T>> {
         if self.taken {
             return None;
@@ -139,7 +141,7 @@ impl<T> Pending<T> {
     /// Waits until it has arrived; somebody must poll the device meanwhile (a browser does).
     ///
     /// # Errors
-    /// [`Error::Device`] if the device was lost.
+    /// [`Error::DeviceLost`], [`Error::Device`] if its encoder was dropped.
     pub async fn wait(self) -> Result<T> {
         let outcome = self.staging.arrived.receive().await;
         let bytes = self.staging.copied(outcome)?;

@@ -76,11 +76,13 @@ impl Runner {
         outcome.await?;
         runner.timer = timer;
         runner.prepare(program, fields).await?;
+        runner.assemble(program)?;
         Ok(runner)
     }
 
-    /// Makes sure that every kernel of the program is compiled and bound, then assembles the program.
+    /// Makes sure that every kernel of the program is compiled and bound; what runs stays what it is.
     pub(crate) async fn prepare(&mut self, program: &Program, fields: &Fields) -> Result<()> {
+        check_device(&self.gpu.device)?;
         for dispatch in program.dispatches() {
             if self.find(dispatch).is_some() {
                 continue;
@@ -106,24 +108,27 @@ impl Runner {
             outcome.await?;
             self.bound.push(Bound { key: key(dispatch), pipeline, group });
         }
-        self.assemble(program)
+        Ok(())
     }
 
-    /// Translates a program whose kernels are all bound.
+    /// Translates a program whose kernels are all bound. Where that fails, what ran before runs on.
     pub(crate) fn assemble(&mut self, program: &Program) -> Result<()> {
+        check_device(&self.gpu.device)?;
         let mut ranges: Vec<Range> = program.dispatches().into_iter().map(range).collect();
         ranges.sort_by_key(|range| bytemuck::cast::<Range, [u32; 8]>(*range));
         ranges.dedup();
+        let ops = self.translate(&program.items, &ranges)?;
         if ranges != self.ranges {
             // A new buffer, not new contents: frames that were recorded but not submitted still use the old one.
             self.range_group = upload_ranges(&self.gpu, &ranges)?;
             self.ranges = ranges;
         }
-        self.ops = self.translate(&program.items)?.into();
+        self.ops = ops.into();
         Ok(())
     }
 
-    fn translate(&self, items: &[Item]) -> Result<Vec<Op>> {
+    /// What a program does, by the places of its dispatches' ranges.
+    fn translate(&self, items: &[Item], ranges: &[Range]) -> Result<Vec<Op>> {
         items
             .iter()
             .map(|item| {
@@ -131,7 +136,7 @@ impl Runner {
                     Item::Dispatch(dispatch) => {
                         let wanted = range(dispatch);
                         let bound = self.find(dispatch);
-                        let record = self.ranges.iter().position(|range| *range == wanted);
+                        let record = ranges.iter().position(|range| *range == wanted);
                         let (Some(bound), Some(record)) = (bound, record) else {
                             let problem = "is a kernel that this cloth was not prepared for".into();
                             return Err(Error::Field { name: dispatch.kernel.name.into(), problem });
@@ -143,7 +148,7 @@ impl Runner {
                         at_most: repeat.at_most,
                         ends_early: repeat.ends_early,
                         guard: repeat.guard,
-                        body: self.translate(&repeat.body)?,
+                        body: self.translate(&repeat.body, ranges)?,
                     },
                 })
             })
@@ -220,6 +225,9 @@ impl Runner {
     }
 
     /// Overwrites a field before the next submission.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails; a lost one takes everything without a word.
     pub(crate) fn write(&self, fields: &Fields, name: &str) -> Result<()> {
         let number = fields.index(name)?;
         if let Some(buffer) = &self.buffers[number] {
@@ -316,7 +324,7 @@ impl Runner {
             })?;
             sources.push((buffer, buffer.size()));
         }
-        Ok(Staging::record(&self.gpu.device, encoder, &sources))
+        Staging::record(&self.gpu.device, encoder, &sources)
     }
 
     /// Reads whole fields by name, now.
@@ -379,6 +387,12 @@ fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<wgpu::BindGroup> {
     Ok(group)
 }
 
+/// An [`Error::DeviceLost`] unless the device works. Error scopes are silent about a lost device, as WebGPU wants them; only a
+/// buffer that should be mapped tells. A browser's does not: there a loss shows when a read-back fails.
+pub(crate) fn check_device(device: &wgpu::Device) -> Result<()> {
+    filled(device, "taut alive", wgpu::BufferUsages::COPY_SRC, &[0; 4]).map(|_| ())
+}
+
 /// A buffer with contents. wgpu's own helper panics on a lost device.
 pub(crate) fn filled(
     device: &wgpu::Device,
@@ -392,7 +406,8 @@ pub(crate) fn filled(
         device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: true })
     });
     ready(outcome)?;
-    let mut view = buffer.get_mapped_range_mut(..).map_err(|error| Error::Device { message: error.to_string() })?;
+    // A buffer that nothing is said about and that cannot be written is one of a lost device.
+    let mut view = buffer.get_mapped_range_mut(..).map_err(|_| Error::DeviceLost)?;
     view.slice(..bytes.len()).copy_from_slice(bytes);
     drop(view);
     buffer.unmap();

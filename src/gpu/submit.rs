@@ -46,7 +46,7 @@ impl Runner {
     /// What the device's clock says about the passes of this step.
     async fn read_timer(&self, waiting: Waiting) -> Result<Option<f64>> {
         let Some(timer) = &self.timer else { return Ok(None) };
-        match self.submit_scoped(|encoder| timer.record(&self.gpu, encoder))? {
+        match self.submit_scoped(|encoder| timer.record(&self.gpu, encoder))?? {
             Some(staging) => Timer::seconds(&self.gpu, staging, waiting).await.map(Some),
             None => Ok(None),
         }
@@ -122,10 +122,10 @@ impl Runner {
                     self.encode_dispatch(&mut pass, *bound, *offset, *groups);
                 }
             }
-            read.map(|buffer| Staging::record(&self.gpu.device, encoder, &[(buffer, buffer.size())]))
+            read.map(|buffer| Staging::record(&self.gpu.device, encoder, &[(buffer, buffer.size())])).transpose()
         });
         self.timer = timer;
-        let staging = outcome?;
+        let staging = outcome??;
         chunk.submitted += chunk.pending.len() as u64;
         chunk.pending.clear();
         Ok(staging)

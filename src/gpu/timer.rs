@@ -53,13 +53,13 @@ impl Timer {
         })
     }
 
-    /// Records the read-back of what was written.
-    pub(super) fn record(&self, gpu: &Gpu, encoder: &mut wgpu::CommandEncoder) -> Option<Staging> {
+    /// Records the read-back of what was written, if anything was.
+    pub(super) fn record(&self, gpu: &Gpu, encoder: &mut wgpu::CommandEncoder) -> Result<Option<Staging>> {
         if self.passes == 0 || self.passes > PASSES {
-            return None;
+            return Ok(None);
         }
         encoder.resolve_query_set(&self.queries, 0..2 * self.passes, &self.resolved, 0);
-        Some(Staging::record(&gpu.device, encoder, &[(&self.resolved, 2 * u64::from(self.passes) * BYTES)]))
+        Staging::record(&gpu.device, encoder, &[(&self.resolved, 2 * u64::from(self.passes) * BYTES)]).map(Some)
     }
 
     /// Seconds that the passes took together.

@@ -101,7 +101,7 @@ impl Offscreen {
                 wgpu::TexelCopyBufferInfo { buffer: &self.rows, layout },
                 wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
             );
-            let staging = Staging::record(device, &mut encoder, &[(&self.rows, self.rows.size())]);
+            let staging = Staging::record(device, &mut encoder, &[(&self.rows, self.rows.size())])?;
             self.renderer.queue().submit([encoder.finish()]);
             Ok::<_, Error>(staging)
         });

@@ -1,0 +1,257 @@
+//! Refused means unchanged: after a call that returned an error the cloth goes on as one that was never asked, to the bit.
+
+mod common;
+
+use common::*;
+use taut::{
+    Cloth, Error, FastProjection, FrameInput, GaussSeidel, Hold, Jacobi, Method, PinTarget, Pose, Result, Scene,
+    Settings, Solid, SolidShape, Stepping, YarnSweep, scene,
+};
+
+/// Hung by two corners, with a vertex held on a plane, above a ball that turns slowly.
+fn subject() -> Scene {
+    let mut scene = scene::hang(9).expect("a known scene");
+    let ball = Solid::new(SolidShape::Sphere { radius: 0.2 }).at([0.5, -0.3, 0.5]);
+    scene.solids.push(Solid { angular_velocity: [0.0, 1.0, 0.0], ..ball });
+    scene
+}
+
+/// Every public call that can be refused, and a way to have it refused.
+type Call = fn(&mut Cloth) -> Result<()>;
+
+const CALLS: &[(&str, Call)] = &[
+    ("change: strain limit", |cloth| cloth.change(|live| live.strain_limit = -1.0)),
+    ("change: strain limit below f32", |cloth| cloth.change(|live| live.strain_limit = 1e-9)),
+    ("change: gravity", |cloth| cloth.change(|live| live.gravity = [f32::NAN; 3])),
+    ("change: stretch band", |cloth| cloth.change(|live| (live.stretch_min, live.drag) = (2.0, 7.0))),
+    ("change: rest speed", |cloth| cloth.change(|live| live.rest_speed = f32::INFINITY)),
+    ("tune: a parameter", |cloth| {
+        cloth.tune(Method::YarnSweep(YarnSweep { step_clamp: f32::NAN, ..Default::default() }))
+    }),
+    ("tune: a count of none", |cloth| cloth.tune(Method::GaussSeidel(GaussSeidel { sweeps: 0, ..Default::default() }))),
+    ("set_method", |cloth| {
+        cloth.set_method_blocking(Method::Jacobi(Jacobi { relaxation: f32::NAN, ..Default::default() }))
+    }),
+    ("hold: a pin among others", |cloth| cloth.hold(&[40, 0], Hold::Fixed)),
+    ("hold: no vertex", |cloth| cloth.hold(&[40, 4000], Hold::Fixed)),
+    ("hold: no normal", |cloth| cloth.hold(&[40], Hold::Plane { normal: [0.0; 3] })),
+    ("move_solid: none", |cloth| cloth.move_solid(7, Pose::default(), [0.0; 3], [0.0; 3])),
+    ("move_solid: velocity", |cloth| cloth.move_solid(0, Pose::default(), [f32::NAN; 3], [0.0; 3])),
+    ("add_impulse: a pin", |cloth| cloth.add_impulse(0, [1.0; 3])),
+    ("add_impulse: not finite", |cloth| cloth.add_impulse(40, [f32::INFINITY, 0.0, 0.0])),
+    ("teleport", |cloth| cloth.teleport(Pose { rotation: [0.0; 4], translation: [1.0; 3] })),
+    ("set_state: too few", |cloth| cloth.set_state(&[[0.0; 3]], &[[0.0; 3]])),
+    ("set_state: not finite", |cloth| cloth.set_state(&[[0.0; 3]; 81], &[[f32::NAN; 3]; 81])),
+    ("set_state: too far out", |cloth| cloth.set_state(&[[1e9; 3]; 81], &[[0.0; 3]; 81])),
+    ("restore", |cloth| {
+        let mut checkpoint = cloth.checkpoint()?;
+        checkpoint[200] ^= 1;
+        cloth.restore(&checkpoint)
+    }),
+    ("step: a length", |cloth| cloth.step(&frame(-1.0))),
+    ("step: too long for its substeps", |cloth| cloth.step(&frame(1e6))),
+    ("step: a target that is no pin", |cloth| {
+        let targets = [PinTarget { vertex: 0, position: [9.0; 3] }, PinTarget { vertex: 41, position: [9.0; 3] }];
+        cloth.step(&FrameInput { dt: FRAME, pin_targets: &targets })
+    }),
+    ("step: a target that is not finite", |cloth| {
+        let targets = [PinTarget { vertex: 0, position: [9.0; 3] }, PinTarget { vertex: 8, position: [f32::NAN; 3] }];
+        cloth.step(&FrameInput { dt: FRAME, pin_targets: &targets })
+    }),
+    ("step: a solid that turns half a turn", |cloth| {
+        // In three seconds; a target that must not be taken later.
+        let targets = [PinTarget { vertex: 0, position: [9.0; 3] }];
+        cloth.step(&FrameInput { dt: 3.2, pin_targets: &targets })
+    }),
+];
+
+/// A call on a lost device.
+type Lost = Box<dyn Fn(&mut Cloth) -> Result<()>>;
+
+/// Calls that only a GPU refuses.
+const GPU_CALLS: &[(&str, Call)] = &[
+    ("tune: kernels that were never prepared", |cloth| cloth.tune(Method::FastProjection(FastProjection::default()))),
+    ("tune: others of them", |cloth| cloth.tune(Method::Jacobi(Jacobi::default()))),
+    ("encode_step: a budget", |cloth| {
+        let before = cloth.settings().dispatch_budget;
+        cloth.change(|live| live.dispatch_budget = 3)?;
+        let gpu = cloth.gpu().cloned().ok_or(Error::NotOnGpu { what: "test" })?;
+        let mut encoder = gpu.device().create_command_encoder(&Default::default());
+        let targets = [PinTarget { vertex: 0, position: [9.0; 3] }];
+        let outcome = cloth.encode_step(&mut encoder, &FrameInput { dt: FRAME, pin_targets: &targets });
+        cloth.change(|live| live.dispatch_budget = before)?;
+        outcome.map(|_| ())
+    }),
+];
+
+fn bits(cloth: &Cloth) -> Vec<[u32; 3]> {
+    let snapshot = cloth.snapshot().expect("a state can be read");
+    let velocities = cloth.velocities().expect("a state can be read");
+    snapshot.positions.iter().chain(&velocities).map(|vector| vector.map(f32::to_bits)).collect()
+}
+
+fn refused_is_unchanged(calls: &[(&str, Call)], build: &dyn Fn() -> Cloth) {
+    let start = || {
+        let mut cloth = build();
+        cloth.hold(&[60], Hold::Plane { normal: [1.0, 0.0, 0.0] }).expect("a free vertex");
+        for _ in 0..3 {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+        }
+        // What is waiting for the next frame must survive a refusal, too.
+        cloth.add_impulse(70, [0.0, 1e-4, 0.0]).expect("a free vertex");
+        cloth
+    };
+    let on = |cloth: &mut Cloth| {
+        for _ in 0..10 {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+        }
+        bits(cloth)
+    };
+    let expected = on(&mut start());
+    for (name, call) in calls {
+        let mut cloth = start();
+        // A checkpoint is refused while an impulse waits; that is another promise.
+        if *name == "restore" {
+            cloth = build();
+            let mut other = build();
+            let outcome = call(&mut cloth);
+            assert!(outcome.is_err(), "{name}: {outcome:?}");
+            assert_eq!(on(&mut cloth), on(&mut other), "{name}");
+            continue;
+        }
+        let outcome = call(&mut cloth);
+        assert!(outcome.is_err(), "{name}: the call is refused, or it proves nothing");
+        assert!(on(&mut cloth) == expected, "{name}: the cloth goes on differently");
+    }
+}
+
+fn settings() -> Settings {
+    Settings { method: Method::YarnSweep(YarnSweep::default()), ..Default::default() }
+}
+
+#[test]
+fn refused_is_unchanged_on_the_cpu() {
+    refused_is_unchanged(CALLS, &|| cpu(subject(), settings()));
+}
+
+#[test]
+fn refused_is_unchanged_on_a_gpu() {
+    let Some(gpu) = gpu() else { return };
+    let build = || Cloth::on_gpu_blocking(&gpu, subject(), settings()).expect("the device works");
+    refused_is_unchanged(CALLS, &build);
+    refused_is_unchanged(GPU_CALLS, &build);
+}
+
+#[test]
+fn what_cannot_be_built_says_why() {
+    let explicit = Settings { stepping: Stepping::Bdf2, elasticity: taut::Elasticity::Explicit, ..Default::default() };
+    let outcome = Cloth::on_cpu(scene::hang(5).expect("a known scene"), explicit).map(|_| ());
+    assert!(matches!(outcome, Err(Error::OutOfRange { field: "stepping", .. })), "{outcome:?}");
+}
+
+/// Every pair of solvers: a refused exchange leaves the cloth running with the solver it has.
+#[test]
+fn a_refused_tune_leaves_a_gpu_running() {
+    let Some(gpu) = gpu() else { return };
+    for name in Method::NAMES {
+        let build = |gpu: &taut::Gpu| {
+            let settings = Settings { method: method(name), ..Default::default() };
+            Cloth::on_gpu_blocking(gpu, scene::hang(7).expect("a known scene"), settings).expect("the device works")
+        };
+        let expected = {
+            let mut cloth = build(&gpu);
+            (0..3).for_each(|_| cloth.step(&frame(FRAME)).expect("the step runs"));
+            bits(&cloth)
+        };
+        let mut refused = 0;
+        for other in Method::NAMES.iter().filter(|other| **other != name) {
+            let mut cloth = build(&gpu);
+            if cloth.tune(method(other)).is_ok() {
+                continue;
+            }
+            refused += 1;
+            (0..3).for_each(|_| cloth.step(&frame(FRAME)).expect("the step runs"));
+            assert!(bits(&cloth) == expected, "{name}: a refused {other} changed it");
+            assert_eq!(cloth.settings().method.solver().name(), name);
+        }
+        assert!(refused > 0, "{name}: nothing was refused");
+    }
+}
+
+/// Every public call on a lost device: those that need it say so by name, none panics, and the host's own submission is not
+/// made to fail.
+#[test]
+fn a_lost_device_has_a_name() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = Cloth::on_gpu_blocking(&gpu, subject(), settings()).expect("the device works");
+    cloth.step(&frame(FRAME)).expect("the step runs");
+    let checkpoint = cloth.checkpoint().expect("the device works");
+    let mut under_way = gpu.device().create_command_encoder(&Default::default());
+    let pending = cloth.encode_report(&mut under_way, true).expect("the device works");
+    gpu.device().destroy();
+    // Recorded before, submitted after.
+    gpu.queue().submit([under_way.finish()]);
+    assert!(pollster::block_on(async { pending.wait().await }).is_err());
+    let start = subject().start;
+    let calls: Vec<(&str, Lost)> = vec![
+        ("checkpoint", Box::new(|cloth| cloth.checkpoint().map(|_| ()))),
+        ("step", Box::new(|cloth| cloth.step(&frame(FRAME)))),
+        ("snapshot", Box::new(|cloth| cloth.snapshot().map(|_| ()))),
+        ("velocities", Box::new(|cloth| cloth.velocities().map(|_| ()))),
+        ("pin_forces", Box::new(|cloth| cloth.pin_forces().map(|_| ()))),
+        ("constraint_forces", Box::new(|cloth| cloth.constraint_forces().map(|_| ()))),
+        ("restore", Box::new(move |cloth| cloth.restore(&checkpoint))),
+        ("reset", Box::new(|cloth| cloth.reset())),
+        ("set_state", Box::new(move |cloth| cloth.set_state(&start, &[[0.0; 3]; 81]))),
+        ("tune", Box::new(|cloth| cloth.tune(Method::YarnSweep(YarnSweep { sweeps: 9, ..Default::default() })))),
+        ("set_method", Box::new(|cloth| cloth.set_method_blocking(Method::Jacobi(Jacobi::default())))),
+        ("encode_step", {
+            let gpu = gpu.clone();
+            Box::new(move |cloth| {
+                let mut encoder = gpu.device().create_command_encoder(&Default::default());
+                let outcome = cloth.encode_step(&mut encoder, &frame(FRAME)).map(|_| ());
+                gpu.queue().submit([encoder.finish()]);
+                outcome
+            })
+        }),
+        ("encode_report", {
+            let gpu = gpu.clone();
+            Box::new(move |cloth| {
+                let mut encoder = gpu.device().create_command_encoder(&Default::default());
+                let outcome = cloth.encode_report(&mut encoder, true).map(|_| ());
+                // A panic here is an error that nobody captured.
+                gpu.queue().submit([encoder.finish()]);
+                outcome
+            })
+        }),
+    ];
+    for (name, call) in calls {
+        let outcome = call(&mut cloth);
+        assert!(matches!(outcome, Err(Error::DeviceLost)), "{name}: {outcome:?}");
+    }
+    let another = pollster::block_on(taut::Gpu::new(gpu.device(), gpu.queue())).map(|_| ());
+    assert!(matches!(another, Err(Error::DeviceLost)), "{another:?}");
+    let on_it = Cloth::on_gpu_blocking(&gpu, subject(), settings()).map(|_| ());
+    assert!(matches!(on_it, Err(Error::DeviceLost)), "{on_it:?}");
+}
+
+/// Loss, a new device, the last checkpoint: the same bytes as without the loss.
+#[test]
+fn a_cloth_comes_back_on_another_device() {
+    let (Some(first), Some(second)) = (gpu(), gpu()) else { return };
+    let build = |gpu: &taut::Gpu| Cloth::on_gpu_blocking(gpu, subject(), settings()).expect("the device works");
+    let mut whole = build(&second);
+    let mut lost = build(&first);
+    for cloth in [&mut whole, &mut lost] {
+        (0..5).for_each(|_| cloth.step(&frame(FRAME)).expect("the step runs"));
+    }
+    let checkpoint = lost.checkpoint().expect("the device works");
+    first.device().destroy();
+    assert!(lost.step(&frame(FRAME)).is_err());
+    let mut again = build(&second);
+    again.restore(&checkpoint).expect("the checkpoint is whole");
+    for cloth in [&mut whole, &mut again] {
+        (0..5).for_each(|_| cloth.step(&frame(FRAME)).expect("the step runs"));
+    }
+    assert!(bits(&whole) == bits(&again));
+}
