@@ -38,7 +38,7 @@
 //! from 0.01 to 0.05. Looser solves are cheaper and gain energy where shear is stiff. That is not enough for cloth that
 //! comes to rest: |M y| is what springs bear there, and a hundredth of it, left in another way by every solve, shakes
 //! the folds for ever (1 cm/s in a draped sheet, whatever the air takes). So what is left must also be too little to change the
-//! speed of the cloth by more than [`RATE`] of itself per second: the slower it is, the better the solve. Either way it ends
+//! speed of the cloth by more than itself per second (`RATE`): the slower it is, the better the solve. Either way it ends
 //! where what is left would accelerate vertices by less than 0.01 m/s². Cost: 7 dispatches and 6 per iteration; 2–20
 //! iterations at ordinary steps.
 

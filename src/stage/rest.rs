@@ -6,7 +6,7 @@
 //! lies still it comes back in every frame, as a small cycle of the substeps whose velocity never dies.
 //!
 //! So the motion of a whole frame is compared with the speed at its end. Where a vertex has moved by less than
-//! [`crate::Settings::rest_speed`] in the mean of every frame for [`TIME`], its velocity is that mean. It is not frozen: it is
+//! [`crate::Settings::rest_speed`] in the mean of every frame for 0.15 s, its velocity is that mean. It is not frozen: it is
 //! projected, pulled and blown as before, what creeps goes on creeping, and the first frame that moves it faster ends its
 //! rest. A mean lags behind the end of its frame, so what gathers speed slowly gathers it half as fast below that speed,
 //! and what swings slowly swings less: a little of the dry friction by which real fabric comes to rest. A vertex without
