@@ -288,6 +288,8 @@ fn collide(invocation: Invocation) {
         if (first) {
             contact.leaving += bounce_speed(solid, n, -dot(u - motion, n), gap);
         }
+        // It becomes a velocity after everything was inspected.
+        contact.leaving = clamp(contact.leaving, -FARTHEST, FARTHEST);
     }
     let before_contact = u;
     u += push_out(hold, gap, n);

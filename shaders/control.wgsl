@@ -141,6 +141,8 @@ fn end_substep() {
         return;
     }
     if (faults[0] != 0u) {
+        // Once per frame: no substep follows.
+        faults[REJECTED_FRAMES] += 1u;
         times[0].previous = 0.0;
         return;
     }

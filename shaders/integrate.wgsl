@@ -94,7 +94,7 @@ fn inspect(invocation: Invocation) {
     }
     let position = vertices[v].position + displacements[v].xyz;
     let velocity = (displacements[v].xyz - remainders[v].xyz) / clock.span;
-    if (!bounded(position) || !bounded(velocity)) {
+    if (!sane(position) || !sane(velocity)) {
         atomicOr(&found_faults[0], 1u);
     }
 }
@@ -115,6 +115,10 @@ fn commit(invocation: Invocation) {
             velocities[v] = vec4<f32>(previous_velocities[v].xyz, 0.0);
         }
         return;
+    }
+    // What a solve that did not converge says about forces is no number to hand out.
+    if (!bounded(reactions[v].xyz)) {
+        reactions[v] = vec4<f32>();
     }
     let vertex = vertices[v];
     let moved = displacements[v].xyz;

@@ -57,6 +57,8 @@ const LOAD: u32 = 4u;      // x: largest T/(m̄ l)
 
 // Word of `faults`: 1 if a contact began or ended in this substep.
 const CONTACT_CHANGED: u32 = 1u;
+// Word of `faults`: frames that were taken back so far.
+const REJECTED_FRAMES: u32 = 2u;
 
 // Number of this workgroup; dispatches beyond 65,535 groups are folded to two dimensions, where the last groups may
 // have no element at all.
@@ -129,11 +131,18 @@ fn turned(q: vec4<f32>, v: vec3<f32>) -> vec3<f32> {
     return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v);
 }
 
-// NaN, infinity and what is on its way there (beyond about 1e18) by their bits: WGSL lets a compiler assume that NaN and
-// infinity do not exist. 0x5d800000 is 2⁶⁰.
+// Whether all magnitudes are below 2⁶⁰, NaN and infinity told by their bits: WGSL lets a compiler assume that they do not
+// exist.
 fn bounded(value: vec3<f32>) -> bool {
-    let magnitudes = bitcast<vec3<u32>>(value) & vec3<u32>(0x7fffffffu);
-    return all(magnitudes < vec3<u32>(0x5d800000u));
+    return all((bitcast<vec3<u32>>(value) & vec3<u32>(0x7fffffffu)) < vec3<u32>(0x5d800000u));
+}
+
+// Largest coordinate [m] and speed [m/s] that a step may end with, 2⁴⁰: from there every product of the next step is finite, so
+// that it can be computed, too.
+const FARTHEST: f32 = 1099511627776.0;
+
+fn sane(value: vec3<f32>) -> bool {
+    return bounded(value) && all(abs(value) <= vec3<f32>(FARTHEST));
 }
 
 var<workgroup> lanes: array<vec2<f32>, GROUP>;

@@ -317,7 +317,7 @@ pub const TABLE: &[Spec] = &[
     Spec::of::<u32>(
         "faults",
         Domain::Fixed(4),
-        "word 0: 1 if a value was not finite, word 1: 1 if a contact began or ended",
+        "word 0: 1 if a value was not finite, word 1: 1 if a contact began or ended, word 2: frames taken back",
     )
     .exact(),
 ];

@@ -36,6 +36,9 @@ pub mod sums {
 /// constant of the same name in the prelude.
 pub const CONTACT_CHANGED: u32 = 1;
 
+/// Word of `faults` that counts the frames that were taken back; the constant of the same name in the prelude.
+pub const REJECTED_FRAMES: u32 = 2;
+
 /// A type that can be an element of a field: its WGSL name and the offsets of its members.
 pub trait Element: Pod {
     /// Name of the type in WGSL.

@@ -2,7 +2,7 @@
 //! the host recomputed in f64 is within the limit.
 
 use crate::mesh::Mesh;
-use crate::params::{Meters, Vertex};
+use crate::params::{Meters, REJECTED_FRAMES, Vertex};
 use crate::settings::{least_limit, resolution};
 use crate::topology::Topology;
 
@@ -177,10 +177,14 @@ pub struct Report {
     /// Whether a substep produced a value that is not finite. Its result was thrown away, and the rest of the frame
     /// with it: the cloth is as it was at the end of the last good substep.
     pub rejected: bool,
+    /// Frames that were taken back so far, since the cloth was made, reset or set. Where they do not end, what drives the cloth
+    /// is beyond what can be computed: [`crate::Cloth::reset`], [`crate::Cloth::set_state`] and a checkpoint are ways out.
+    pub rejected_frames: u32,
 }
 
 impl Report {
-    pub(crate) fn new(meters: &Meters, faults: u32, dispatches: u64) -> Self {
+    pub(crate) fn new(meters: &Meters, faults: &[u32], dispatches: u64) -> Self {
+        let fault = |word: u32| faults.get(word as usize).copied().unwrap_or(0);
         Self {
             device_strain: meters.strain,
             worst_substep_strain: meters.worst_strain,
@@ -197,7 +201,8 @@ impl Report {
             missed_substeps: meters.missed,
             exhausted_solves: meters.exhausted,
             dispatches,
-            rejected: faults != 0,
+            rejected: fault(0) != 0,
+            rejected_frames: fault(REJECTED_FRAMES),
         }
     }
 

@@ -255,3 +255,33 @@ fn a_cloth_comes_back_on_another_device() {
     }
     assert!(bits(&whole) == bits(&again));
 }
+
+/// Whatever an impulse does, velocities and forces are finite, at most the frame that has it is taken back, and the cloth
+/// moves on.
+#[test]
+fn no_impulse_freezes_a_cloth() {
+    let mut gpus: Vec<Option<taut::Gpu>> = vec![None];
+    gpus.extend(gpu().map(Some));
+    for gpu in &gpus {
+        for exponent in [3, 9, 12, 15, 17, 18, 20, 30, 38] {
+            let mut sheet = scene::sheet(5).expect("a known scene");
+            sheet.solids.push(Solid { restitution: 0.7, ..Solid::new(SolidShape::Plane).at([0.0, -0.05, 0.0]) });
+            let mut cloth = match gpu {
+                Some(gpu) => Cloth::on_gpu_blocking(gpu, sheet, Settings::default()).expect("the device works"),
+                None => cpu(sheet, Settings::default()),
+            };
+            cloth.step(&frame(FRAME)).expect("the step runs");
+            cloth.add_impulse(12, [0.0, -(10f32.powi(exponent)), 0.0]).expect("it is finite");
+            for number in 0..12 {
+                cloth.step(&frame(FRAME)).expect("the step runs");
+                let finite = |vectors: Vec<[f32; 3]>| vectors.iter().flatten().all(|x| x.is_finite());
+                assert!(finite(cloth.velocities().expect("it works")), "1e{exponent}, frame {number}");
+                assert!(finite(cloth.constraint_forces().expect("it works")), "1e{exponent}, frame {number}");
+                let report = cloth.snapshot().expect("it works").report;
+                assert!(report.rejected_frames <= 1, "1e{exponent}, frame {number}: {report:?}");
+            }
+            let checkpoint = cloth.checkpoint().expect("it works");
+            cloth.restore(&checkpoint).expect("its own checkpoint is good");
+        }
+    }
+}

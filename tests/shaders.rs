@@ -11,7 +11,7 @@ use common::*;
 use naga::{AddressSpace, Literal, TypeInner};
 use taut::cpu::Run;
 use taut::fields::{Domain, Fields, Sizes};
-use taut::params::{self, CONTACT_CHANGED, Element, GROUP, GUARDS, sums};
+use taut::params::{self, CONTACT_CHANGED, Element, GROUP, GUARDS, REJECTED_FRAMES, sums};
 use taut::program::{Dispatch, Item, Kernel, Program, Shape};
 use taut::reflect::{Access, Interface, PRELUDE, Shader, resolve};
 use taut::{Cloth, Error, Result};
@@ -187,6 +187,7 @@ fn constants_of_the_prelude_are_those_of_rust() {
         ("PREVIOUS", sums::PREVIOUS),
         ("LOAD", sums::LOAD),
         ("CONTACT_CHANGED", CONTACT_CHANGED),
+        ("REJECTED_FRAMES", REJECTED_FRAMES),
     ]);
     assert_eq!(found, expected, "WGSL (left) and Rust (right)");
     let slots: BTreeSet<u32> = [sums::STRAIN, sums::CURVATURE, sums::RESIDUAL, sums::PREVIOUS, sums::LOAD].into();

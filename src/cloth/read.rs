@@ -36,7 +36,7 @@ impl Cloth {
             Engine::Cpu(_) => {
                 let vertices = self.fields.get::<Vertex>("vertices")?;
                 let meters = self.fields.get::<Meters>("meters")?;
-                let report = Report::new(&meters[0], self.fields.get::<u32>("faults")?[0], self.dispatches);
+                let report = Report::new(&meters[0], self.fields.get::<u32>("faults")?, self.dispatches);
                 Ok(self.judge().snapshot(report, positions(vertices)))
             }
             Engine::Gpu(runner) => {
@@ -176,8 +176,8 @@ impl Judge {
         let (meters, rest) = bytes.split_at_checked(size_of::<Meters>().next_multiple_of(16)).ok_or_else(short)?;
         let (faults, vertices) = rest.split_at_checked(16).ok_or_else(short)?;
         let meters: Meters = bytemuck::pod_read_unaligned(&meters[..size_of::<Meters>()]);
-        let faults: u32 = bytemuck::pod_read_unaligned(&faults[..4]);
-        let report = Report::new(&meters, faults, self.dispatches);
+        let faults: [u32; 4] = bytemuck::pod_read_unaligned(faults);
+        let report = Report::new(&meters, &faults, self.dispatches);
         if !with_positions {
             return Ok(Snapshot { positions: Vec::new(), report });
         }

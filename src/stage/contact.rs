@@ -47,6 +47,7 @@ use crate::params::{CONTACT_CHANGED, Clock, Contact, Frame, SolidRow, Vertex};
 use crate::program::{Kernel, Part, Recorder, Shape};
 use crate::solid::grid::interpolate;
 use crate::solver::{Solver, left_by};
+use crate::stage::integrate::FARTHEST;
 use crate::stage::{control, padded, strain, turned, xyz};
 
 const WGSL: &str = include_str!("../../shaders/contact.wgsl");
@@ -299,6 +300,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
             if first {
                 contact.leaving += bounce_speed(frame, clock, solid, n, -(u - motion).dot(n), gap);
             }
+            contact.leaving = contact.leaving.clamp(-FARTHEST, FARTHEST);
         }
         let before_contact = u;
         u += push_out(hold, gap, n);

@@ -5,7 +5,7 @@
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, sums};
+use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, REJECTED_FRAMES, sums};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::substeps;
 
@@ -182,13 +182,15 @@ fn end_substep_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
     let frame = run.one::<Frame>("frame")?;
     let decisions = run.read::<u32>("decisions")?;
-    let faults = run.read::<u32>("faults")?;
+    let mut faults = run.write::<u32>("faults")?;
     let mut times = run.write::<Clock>("times")?;
     let mut meters = run.write::<Meters>("meters")?;
     if decisions[guard] == 0 {
         return Ok(());
     }
     if faults[0] != 0 {
+        // Once per frame: no substep follows.
+        faults[REJECTED_FRAMES as usize] += 1;
         times[0].previous = 0.0;
         return Ok(());
     }

@@ -155,6 +155,15 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Largest coordinate \[m\] and speed \[m/s\] that a step may end with, 2⁴⁰: from there every product of the next step is
+/// finite, so that it can be computed, too. A cloth that a step could not leave would be frozen for good.
+pub(crate) const FARTHEST: f32 = 1_099_511_627_776.0;
+
+/// Whether a step can go on from it.
+fn sane(value: Vec3) -> bool {
+    bounded(value) && value.to_array().iter().all(|x| x.abs() <= FARTHEST)
+}
+
 /// Neither NaN nor infinite nor beyond 2⁶⁰, on its way there.
 fn bounded(value: Vec3) -> bool {
     value.to_array().iter().all(|x| x.to_bits() & 0x7fff_ffff < 0x5d80_0000)
@@ -169,7 +178,7 @@ fn inspect_body(run: &mut Run<'_>) -> Result<()> {
     for v in run.range() {
         let position = vertices[v].position + xyz(displacements[v]);
         let velocity = (xyz(displacements[v]) - xyz(remainders[v])) / clock.span;
-        if !bounded(position) || !bounded(velocity) {
+        if !sane(position) || !sane(velocity) {
             faults[0] |= 1;
         }
     }
@@ -196,6 +205,9 @@ fn commit_body(run: &mut Run<'_>) -> Result<()> {
                 velocities[v] = padded(xyz(previous_velocities[v]));
             }
             continue;
+        }
+        if !bounded(xyz(reactions[v])) {
+            reactions[v] = [0.0; 4];
         }
         let vertex = vertices[v];
         let moved = xyz(displacements[v]);
