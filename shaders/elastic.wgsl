@@ -150,8 +150,8 @@ fn apply_elastic(invocation: Invocation) {
     elastic_motions[v] = vec4<f32>(allowed(v, elastic_motions[v].xyz + elastic_solutions[v].xyz), 0.0);
 }
 
-// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere. Holds and
-// contacts bear what they take of it all.
+// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere. Holds
+// bear what they take of it all; contacts come later.
 @compute @workgroup_size(GROUP)
 fn bear_elastic(invocation: Invocation) {
     let v = element(invocation);

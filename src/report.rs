@@ -162,7 +162,7 @@ pub struct Report {
     /// Substeps that the frame was cut into.
     pub planned_substeps: u32,
     /// Substeps that the load asked for, by what the frame before metered: more than `planned_substeps` where the caller's
-    /// bound, the dispatch budget or the rule's own cap left no room for them.
+    /// bound, the dispatch budget or the rule's own cap left no room for them. Loops that a budget shortens may need more.
     pub wanted_substeps: u32,
     /// Substeps that were committed.
     pub substeps: u32,

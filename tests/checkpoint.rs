@@ -132,8 +132,8 @@ fn damaged_and_foreign_checkpoints_are_refused_and_change_nothing() {
     assert!(refusal(&mut cpu(scene::sheet(5).unwrap(), Settings::default()), &saved).contains("another"));
     assert!(refusal(&mut other, b"POINTCACHE2 and so on, long enough").contains("TAUTSAVE"));
     let mut later = saved.clone();
-    later[8] = 2;
-    assert_eq!(refusal(&mut other, &later), "its version is 2, only 1 is known");
+    later[8] = 3;
+    assert_eq!(refusal(&mut other, &later), "its version is 3, only 2 is known");
 }
 
 #[test]

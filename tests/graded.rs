@@ -119,7 +119,7 @@ fn one_short_edge_does_not_decide_for_all() {
     assert_eq!(StepBounds::new(&mesh).grading(), 1.0);
     let quality = mesh.quality();
     assert_eq!(quality.shortest_edge.map(|(_, ends)| ends), Some([500, 501]));
-    assert!(quality.grading() > 100.0 && quality.to_string().contains("(500–501)"), "{quality}");
+    assert!(quality.edge_ratio() > 100.0 && quality.to_string().contains("(500–501)"), "{quality}");
 }
 
 #[test]

@@ -26,9 +26,9 @@ use taut::{
     Substeps,
 };
 
-/// The one exception: every invocation of `inspect` may set the same bit of the one fault word, by an atomic OR in
+/// The exceptions: every invocation of `inspect` or `rebound` may set the same bit of its own fault word, by an atomic OR in
 /// WGSL. The order of ORs does not matter, and nobody in that dispatch reads the word.
-const SHARED: [(&str, &str); 1] = [("inspect", "faults")];
+const SHARED: [(&str, &str); 2] = [("inspect", "faults"), ("rebound", "faults")];
 
 /// How often one use of a kernel is examined per cloth; the state differs each time.
 const TIMES: usize = 3;
@@ -343,7 +343,7 @@ fn targets(cloth: &Cloth) -> Vec<PinTarget> {
 }
 
 fn scenes() -> Vec<Scene> {
-    let named = [("chain", 9), ("curtain", 5), ("hang", 9), ("patch", 6), ("sheet", 4)];
+    let named = [("chain", 9), ("curtain", 5), ("hang", 9), ("patch", 6), ("sheet", 4), ("drape", 5)];
     let mut scenes: Vec<Scene> = named.map(|(name, size)| Scene::named(name, size).expect("a known scene")).into();
     scenes.push(fan());
     scenes

@@ -358,3 +358,26 @@ fn lines_precondition_and_a_chain_needs_one_iteration() {
         assert!(jacobi >= 8.0 * lines, "{name}: {jacobi} with the diagonal, {lines} with lines");
     }
 }
+
+/// An elastic seam or a slit between quads does not cut the yarns that cross it.
+#[test]
+fn a_seam_of_springs_cuts_no_yarn() {
+    let sheet = taut::scene::sheet(5).expect("a known scene");
+    let seam = taut::EdgeOverride { ends: [11, 12], kind: taut::EdgeKind::Free, rest: None };
+    let mesh = taut::Mesh::new(taut::MeshDescriptor {
+        positions: sheet.start.clone(),
+        faces: sheet.mesh.faces().to_vec(),
+        overrides: vec![seam],
+        ..Default::default()
+    })
+    .expect("the sheet is valid");
+    let lengths = |mesh: &taut::Mesh| {
+        let mut lengths: Vec<u32> =
+            Yarns::new(mesh).yarns.iter().map(|yarn| yarn.edges.end - yarn.edges.start).collect();
+        lengths.sort_unstable();
+        lengths
+    };
+    assert_eq!(lengths(&sheet.mesh), [4; 10]);
+    // Nine yarns are as long as before; the one with the gap is two.
+    assert_eq!(lengths(&mesh), [1, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4]);
+}

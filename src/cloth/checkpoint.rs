@@ -15,7 +15,7 @@ use crate::solid::Solid;
 use crate::stage::hold::FREE;
 
 const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Rotation, translation, velocity and angular velocity.
 const SOLID_WORDS: usize = 13;
 /// What reports are made of; the rest of the state is what is persistent.

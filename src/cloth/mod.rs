@@ -91,7 +91,7 @@ struct Shape {
     step_bounds: StepBounds,
     /// Mean mass of the free vertices \[kg\].
     mean_mass: f32,
-    /// Mass of the lightest free vertex as a part of a quarter of the mean, which the corners of an even sheet have; at most 1.
+    /// Mass of light free vertices as a part of a quarter of the mean, which the corners of an even sheet have; at most 1.
     lightness: f32,
     /// Rounding step of the start positions over the shortest edge.
     resolution: f32,
@@ -371,7 +371,7 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::NotFinite`] or [`Error::Command`] for bad input, [`Error::StepTooLarge`],
-    /// [`Error::Device`] if the device fails. Not reaching the limit is no error: see [`Cloth::snapshot`].
+    /// [`Error::DeviceLost`], [`Error::Device`] if the device fails otherwise. Not reaching the limit is no error: see [`Cloth::snapshot`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn step(&mut self, input: &FrameInput<'_>) -> Result<()> {
         pollster::block_on(self.step_with(input, Waiting::Block))

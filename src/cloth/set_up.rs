@@ -115,7 +115,8 @@ fn ruffle(mesh: &Mesh, start: &mut [[f32; 3]], gravity: [f32; 3]) {
     let normal = farthest(&|offset| along.cross(offset)).normalize_or_zero();
     let (extent, gravity) = (along.length(), DVec3::from_array(gravity.map(f64::from)));
     let plane = start.iter().all(|point| (at(point) - first).dot(normal).abs() <= 1e-7 * extent);
-    if !plane || normal == DVec3::ZERO || normal.dot(gravity).abs() > 1e-3 * gravity.length() {
+    if !plane || normal == DVec3::ZERO || gravity == DVec3::ZERO || normal.dot(gravity).abs() > 1e-3 * gravity.length()
+    {
         return;
     }
     let shortest = mesh.edges().iter().fold(f64::INFINITY, |least, edge| least.min(edge.rest.into()));

@@ -104,7 +104,8 @@ impl Cloth {
 }
 
 /// Fields that [`write_state`] fills.
-const STATE: [&str; 11] = [
+const STATE: [&str; 12] = [
+    "tensions",
     "previous_positions",
     "previous_velocities",
     "vertices",
@@ -149,6 +150,7 @@ pub(super) fn write_state(
     fields.get_mut::<[f32; 4]>("displacements")?.fill([0.0; 4]);
     // Nothing has been measured in this state.
     fields.get_mut::<[f32; 4]>("reactions")?.fill([0.0; 4]);
+    fields.get_mut::<f32>("tensions")?.fill(0.0);
     fields.get_mut::<Meters>("meters")?.fill(Meters::default());
     fields.get_mut::<u32>("faults")?.fill(0);
     fields.get_mut::<Clock>("clock")?.fill(Clock::default());

@@ -29,12 +29,12 @@ pub struct MeshQuality {
 
 /// Sine of a corner below which a face is a sliver.
 const THIN: f64 = 0.2;
-/// Mean over shortest edge above which a mesh is uneven.
+/// Mean over shortest edge above which a mesh is called uneven.
 const UNEVEN: f64 = 4.0;
 
 impl MeshQuality {
-    /// Mean over shortest edge: 1 on an even mesh; above 4 it takes more substeps.
-    pub fn grading(&self) -> f64 {
+    /// Mean over shortest edge: 1 on an even mesh.
+    pub fn edge_ratio(&self) -> f64 {
         self.shortest_edge.map_or(1.0, |(shortest, _)| self.mean_edge / shortest)
     }
 }
@@ -43,9 +43,9 @@ impl MeshQuality {
 impl fmt::Display for MeshQuality {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
-        if let Some((shortest, [a, b])) = self.shortest_edge.filter(|_| self.grading() > UNEVEN) {
+        if let Some((shortest, [a, b])) = self.shortest_edge.filter(|_| self.edge_ratio() > UNEVEN) {
             let (shortest, mean) = (1e3 * shortest, 1e3 * self.mean_edge);
-            parts.push(format!("shortest edge {shortest:.3} mm ({a}–{b}), mean {mean:.3} mm: more substeps"));
+            parts.push(format!("shortest edge {shortest:.3} mm ({a}–{b}), mean {mean:.3} mm"));
         }
         for (faces, one, many) in
             [(&self.folded, "folded quad", "folded quads"), (&self.slivers, "thin face", "thin faces")]
@@ -118,8 +118,8 @@ mod tests {
         // Long is not thin.
         let long = quad([[0.0, 0.0], [1.0, 0.0], [1.0, 0.02], [0.0, 0.02]]).quality();
         assert!(long.folded.is_empty() && long.slivers.is_empty(), "{long:?}");
-        assert!((long.grading() - 25.5).abs() < 1e-4, "{long:?}");
-        assert_eq!(long.to_string(), "shortest edge 20.000 mm (0–3), mean 510.000 mm: more substeps");
+        assert!((long.edge_ratio() - 25.5).abs() < 1e-4, "{long:?}");
+        assert_eq!(long.to_string(), "shortest edge 20.000 mm (0–3), mean 510.000 mm");
         let crossed = quad([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.9, 0.5]]).quality();
         assert_eq!((crossed.folded.as_slice(), crossed.slivers.len()), ([0].as_slice(), 0), "{crossed:?}");
         let concave = quad([[0.0, 0.0], [1.0, 0.0], [0.3, 0.3], [0.0, 1.0]]).quality();

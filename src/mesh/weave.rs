@@ -66,7 +66,7 @@ pub enum Weave {
     /// Along one direction, projected to each triangle; of any length above 0. A triangle that it stands upright on takes
     /// the direction with its coordinates moved on by one place.
     Along([f32; 3]),
-    /// A direction for each face, likewise; those of quads do not matter.
+    /// A direction for each face, likewise; those of quads are not used.
     PerFace(Vec<[f32; 3]>),
 }
 

@@ -10,7 +10,8 @@
 //! projected, pulled and blown as before, what creeps goes on creeping, and the first frame that moves it faster ends its
 //! rest. A mean lags behind the end of its frame, so what gathers speed slowly gathers it half as fast below that speed,
 //! and what swings slowly swings less: a little of the dry friction by which real fabric comes to rest. A vertex without
-//! edges is no fabric and has none.
+//! edges is no fabric and has none. Frames of a single substep have no mean to compare with: cloth that is stepped so, by
+//! 1/240 s or less at a time, rests less well.
 //!
 //! It is recorded where there are solids. Without them cloth comes to rest by drag and by the damping of the steps, and
 //! free motion keeps the figures of the paper.
@@ -23,16 +24,16 @@
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Frame, Vertex};
+use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::stage::{padded, xyz};
+use crate::stage::{padded, turned, xyz};
 
 const WGSL: &str = include_str!("../../shaders/rest.wgsl");
 
 /// Gives a vertex that has come to rest the speed at which it moves.
 pub static SETTLE: Kernel = Kernel::new("settle", WGSL, settle_body);
 
-/// How long a vertex must have been slow \[s\]: ten frames of 1/60 s, a fifth of the period of a pendulum of 20 cm.
+/// How long a vertex must have been slow \[s\]: nine frames of 1/60 s, a sixth of the period of a pendulum of 20 cm.
 pub(crate) const TIME: f32 = 0.15;
 
 /// Records the end of a frame.
@@ -43,24 +44,36 @@ pub fn record(recorder: &mut Recorder<'_>) {
 fn settle_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
     let vertices = run.read::<Vertex>("vertices")?;
+    let clock = run.one::<Clock>("clock")?;
     let incidence = run.read::<u32>("edge_incidence")?;
     let faults = run.read::<u32>("faults")?;
     let mut velocities = run.write::<[f32; 4]>("velocities")?;
     let mut previous_velocities = run.write::<[f32; 4]>("previous_velocities")?;
     let mut previous_positions = run.write::<[f32; 4]>("previous_positions")?;
+    let mut starts = run.write::<[f32; 4]>("starts")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
     if faults[0] != 0 {
         return Ok(());
     }
     for v in run.range() {
         let vertex = vertices[v];
-        let mean = (vertex.position - xyz(previous_positions[v])) / frame.dt;
-        let woven = incidence[v] < incidence[v + 1] && vertex.inverse_mass > 0.0;
+        let mut before = xyz(previous_positions[v]);
+        if frame.relocated != 0 {
+            before = turned(frame.rotation, before) + frame.translation;
+        }
+        let mean = (vertex.position - before) / frame.dt;
+        let fabric = incidence[v] < incidence[v + 1] && vertex.inverse_mass > 0.0;
         let mut slow = 0.0;
-        if woven && mean.length_squared() < frame.rest_speed * frame.rest_speed {
+        if fabric && mean.length_squared() < frame.rest_speed * frame.rest_speed {
             slow = previous_positions[v][3] + frame.dt;
             if slow >= frame.rest_time {
                 velocities[v] = padded(mean);
                 previous_velocities[v] = [mean.x, mean.y, mean.z, previous_velocities[v][3]];
+                if frame.second_order != 0 {
+                    let start = vertex.position - clock.h * mean;
+                    displacements[v] = padded(xyz(displacements[v]) + (xyz(starts[v]) - start));
+                    starts[v] = padded(start);
+                }
             }
         }
         let [x, y, z] = vertex.position.to_array();
