@@ -327,7 +327,7 @@ fn an_interrupted_export_leaves_nothing_behind() {
     let sequence = ["--export", "frames/deep/cloth.####.ply", "--export", "frames/cloth.npy"];
     let mut child = command(path, &[&arguments[..], &sequence[..]].concat()).spawn().expect("the program starts");
     let patience = Instant::now() + Duration::from_secs(60);
-    while !path.join("frames/deep/.cloth..ply.0.tmp/cloth.0003.ply").exists() {
+    while !path.join(format!("frames/deep/.cloth..ply.{}.0.tmp/cloth.0003.ply", child.id())).exists() {
         if Instant::now() > patience || child.try_wait().is_ok_and(|status| status.is_some()) {
             let _ = child.kill();
             panic!("{:?}", child.wait_with_output());

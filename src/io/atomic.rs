@@ -1,18 +1,16 @@
 //! Files that appear complete or not at all.
 
+use super::disk::{self, Disk};
 use crate::error::{Error, Result};
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-/// How many left-over temporary files of the same name are tolerated.
-const ATTEMPTS: u32 = 1000;
 
 /// A buffered writer to a temporary file next to its destination.
 ///
 /// [`finish`](Self::finish) moves it there; dropped before that, it leaves nothing behind and the
-/// destination as it was. A reader never sees half a file.
+/// destination as it was. A reader never sees half a file. What a process that was killed left
+/// behind goes with the next file of the same name.
 #[derive(Debug)]
 pub struct AtomicFile {
     /// As the caller named it, for messages.
@@ -20,7 +18,7 @@ pub struct AtomicFile {
     destination: PathBuf,
     temporary: PathBuf,
     /// `None` once the file is in place.
-    writer: Option<BufWriter<File>>,
+    writer: Option<BufWriter<Disk>>,
     /// Whether something may be missing from what was written.
     failed: bool,
 }
@@ -45,26 +43,15 @@ impl AtomicFile {
         }
     }
 
-    fn open(path: &Path) -> io::Result<(PathBuf, PathBuf, File)> {
+    fn open(path: &Path) -> io::Result<(PathBuf, PathBuf, Disk)> {
         let destination = match fs::canonicalize(path) {
             Ok(existing) if existing.is_file() => existing,
             Ok(_) => return Err(io::Error::other("it exists and is not a regular file")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
             Err(error) => return Err(error),
         };
-        let name = destination.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        for attempt in 0..ATTEMPTS {
-            let mut hidden = OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".{attempt}.tmp"));
-            let temporary = destination.with_file_name(hidden);
-            match File::create_new(&temporary) {
-                Ok(file) => return Ok((destination, temporary, file)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
+        let (temporary, file) = disk::temporary_file(&destination)?;
+        Ok((destination, temporary, file))
     }
 
     /// The destination as the caller named it.
@@ -77,7 +64,7 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]; then there is no file.
+    /// [`Error::Io`]; then there is no file, or, where only its directory could not be written to the disk, a whole one.
     pub fn finish(mut self) -> Result<()> {
         self.settle().map_err(|source| self.error(source))
     }
@@ -88,10 +75,22 @@ impl AtomicFile {
         }
         let writer = self.writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         writer.flush()?;
-        writer.get_ref().sync_all()?;
-        fs::rename(&self.temporary, &self.destination)?;
+        writer.get_ref().sync()?;
+        disk::rename(&self.temporary, &self.destination)?;
         self.writer = None;
-        Ok(())
+        disk::sync_directory(&self.destination)
+    }
+
+    /// Changes what was written so far; nothing can be appended after it.
+    pub(crate) fn revise(&mut self, change: impl FnOnce(&mut Disk) -> io::Result<()>) -> Result<()> {
+        let revised = self.flush().and_then(|()| {
+            let writer = self.writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            change(writer.get_mut())
+        });
+        revised.map_err(|source| {
+            self.failed = true;
+            self.error(source)
+        })
     }
 
     /// Adds the name of this file to an error of the operating system.
@@ -128,6 +127,8 @@ impl Drop for AtomicFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
+    use std::fs::File;
 
     fn names(directory: &Path) -> Vec<OsString> {
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect()
@@ -141,7 +142,7 @@ mod tests {
         let mut interrupted = AtomicFile::create(&path).unwrap();
         interrupted.write_all(b"half").unwrap();
         interrupted.flush().unwrap();
-        assert_eq!(names(directory.path()), [".out.0.tmp"]);
+        assert_eq!(names(directory.path()), [OsString::from(format!(".out.{}.0.tmp", std::process::id()))]);
         drop(interrupted);
         assert!(names(directory.path()).is_empty());
 
@@ -166,12 +167,32 @@ mod tests {
         let mut file = AtomicFile::create(&path).unwrap();
         // A device that is always full stands in for a full disk.
         let full = File::options().write(true).open("/dev/full").unwrap();
-        file.writer = Some(BufWriter::with_capacity(1, full));
+        file.writer = Some(BufWriter::with_capacity(1, Disk::of(full)));
         assert!(file.write_all(b"lost").is_err());
-        file.writer = Some(BufWriter::new(File::create(&file.temporary).unwrap()));
+        file.writer = Some(BufWriter::new(Disk::of(File::create(&file.temporary).unwrap())));
         file.write_all(b"kept").unwrap();
         assert!(matches!(file.finish(), Err(Error::Io { .. })));
         assert!(names(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn left_over_files_are_removed_and_block_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        for number in 0..1100 {
+            fs::write(directory.path().join(format!(".out.{}.{number}.tmp", std::process::id())), "left over").unwrap();
+        }
+        fs::write(directory.path().join(".other.1.0.tmp"), "of another").unwrap();
+        let living = AtomicFile::create(&path).unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        // What is written is not left over.
+        assert!(living.temporary.exists() && living.temporary != file.temporary);
+        file.write_all(b"new").unwrap();
+        file.finish().unwrap();
+        drop(living);
+        let mut names = names(directory.path());
+        names.sort();
+        assert_eq!(names, [".other.1.0.tmp", "out"]);
     }
 
     #[test]

@@ -38,6 +38,7 @@
 
 pub mod atomic;
 pub mod checksum;
+pub(crate) mod disk;
 pub mod export;
 #[cfg(feature = "import")]
 pub mod import;

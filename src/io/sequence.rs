@@ -4,14 +4,13 @@
 //! dropped before that, the directory goes with everything in it. If a move fails, those before it are in place and
 //! whole, and the others are gone. Files of a longer sequence that was there before stay.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::disk::{self, Disk};
 use crate::error::{Error, Result};
 
-/// How many left-over directories of the same name are tolerated.
-const ATTEMPTS: u32 = 1000;
 /// More digits than any number of frames has.
 const MOST_DIGITS: usize = 9;
 
@@ -85,8 +84,9 @@ fn placeholder(name: &str) -> Option<(&str, usize, &str)> {
 #[derive(Debug)]
 pub struct Writer {
     pattern: Pattern,
-    /// The hidden directory; `None` once everything is in place.
-    hidden: Option<PathBuf>,
+    hidden: PathBuf,
+    /// What tells others that the hidden directory is in use; `None` once it is to go.
+    lock: Option<Disk>,
     frames: u32,
     written: u32,
 }
@@ -104,8 +104,10 @@ impl Writer {
                 return Err(Error::Io { path, source: io::Error::other("it exists and is not a regular file") });
             }
         }
-        let hidden = hide(&pattern).map_err(|source| Error::Io { path: pattern.path(0), source })?;
-        Ok(Self { pattern, hidden: Some(hidden), frames, written: 0 })
+        let name = format!("{}{}", pattern.before, pattern.after);
+        let hidden = disk::temporary_directory(&pattern.directory.join(name));
+        let (hidden, lock) = hidden.map_err(|source| Error::Io { path: pattern.path(0), source })?;
+        Ok(Self { pattern, hidden, lock: Some(lock), frames, written: 0 })
     }
 
     /// Writes the next file.
@@ -113,18 +115,17 @@ impl Writer {
     /// # Errors
     ///
     /// [`Error::LengthMismatch`] if there are more than promised, [`Error::Io`]; then the sequence cannot be completed.
-    pub fn write_file(&mut self, content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+    pub fn write_file(&mut self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         if self.written == self.frames {
             super::check_complete(self.written + 1, self.frames)?;
         }
-        let Some(hidden) = &self.hidden else { return super::check_complete(0, self.frames) };
         let write = |path: PathBuf| {
-            let mut file = BufWriter::new(File::create_new(path)?);
+            let mut file = BufWriter::new(Disk::create_new(&path)?);
             content(&mut file)?;
             file.flush()?;
-            file.get_ref().sync_all()
+            file.get_ref().sync()
         };
-        let written = write(hidden.join(self.pattern.name(self.written)));
+        let written = write(self.hidden.join(self.pattern.name(self.written)));
         written.map_err(|source| Error::Io { path: self.pattern.path(self.written), source })?;
         self.written += 1;
         Ok(())
@@ -137,33 +138,31 @@ impl Writer {
     /// [`Error::LengthMismatch`] if some are missing, then there are none; [`Error::Io`].
     pub fn finish(self) -> Result<()> {
         super::check_complete(self.written, self.frames)?;
-        for frame in 0..self.frames {
-            let Some(hidden) = &self.hidden else { break };
-            let path = self.pattern.path(frame);
-            fs::rename(hidden.join(self.pattern.name(frame)), &path).map_err(|source| Error::Io { path, source })?;
-        }
-        Ok(())
+        self.finish_early()
     }
 }
 
-/// Makes a hidden directory beside the files.
-fn hide(pattern: &Pattern) -> io::Result<PathBuf> {
-    for attempt in 0..ATTEMPTS {
-        let hidden = pattern.directory.join(format!(".{}{}.{attempt}.tmp", pattern.before, pattern.after));
-        match fs::create_dir(&hidden) {
-            Ok(()) => return Ok(hidden),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+    /// Puts those files in place that were written so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn finish_early(self) -> Result<()> {
+        for frame in 0..self.written {
+            let path = self.pattern.path(frame);
+            let moved = disk::rename(&self.hidden.join(self.pattern.name(frame)), &path);
+            moved.map_err(|source| Error::Io { path, source })?;
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
+        let path = self.pattern.path(0);
+        disk::sync_directory(&path).map_err(|source| Error::Io { path, source })
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if let Some(hidden) = self.hidden.take() {
-            // Of a failure nobody is left to be told.
-            let _ = fs::remove_dir_all(hidden);
-        }
+        // Some systems cannot remove an open file. Of a failure nobody is left to be told.
+        self.lock = None;
+        let _ = fs::remove_dir_all(&self.hidden);
     }
 }

@@ -250,3 +250,45 @@ fn quantized(pixels: &[Option<[u8; 3]>]) -> (Vec<u8>, Vec<u8>) {
     let index = |pixel: &Option<[u8; 3]>| pixel.map_or(UNCHANGED, |color| number[&color]);
     (palette.into_flattened(), pixels.iter().map(index).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::disk::faults;
+
+    #[test]
+    fn a_call_that_fails_leaves_no_half_picture_whichever_it_is() {
+        let size = [64, 48];
+        let picture = |shade: u32| {
+            let pixels = (0..64 * 48).flat_map(|pixel: u32| [pixel as u8, (pixel * shade) as u8, shade as u8, 255]);
+            Picture::new(size, pixels.collect()).unwrap()
+        };
+        for name in ["a.png", "a.gif"] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join(name);
+            let draw = || -> Result<()> {
+                let mut file = PictureFile::create(&path, size, 0.04)?;
+                (1..4).try_for_each(|shade| file.add(picture(shade)))?;
+                file.finish()
+            };
+            draw().unwrap();
+            let whole = std::fs::read(&path).unwrap();
+            let mut calls = 0;
+            loop {
+                std::fs::write(&path, "old").unwrap();
+                let (outcome, failed) = faults::after(calls, draw);
+                let found = std::fs::read(&path).unwrap();
+                assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{name}, call {calls}");
+                if !failed {
+                    outcome.unwrap();
+                    assert!(found == whole, "{name}");
+                    break;
+                }
+                assert!(matches!(outcome, Err(Error::Io { .. })), "{name}, call {calls}: {outcome:?}");
+                assert!(found == b"old" || found == whole, "{name}, call {calls}");
+                calls += 1;
+            }
+            assert!(calls >= 5, "{name}: {calls}");
+        }
+    }
+}
