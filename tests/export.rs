@@ -311,3 +311,47 @@ fn sequences_refuse_what_is_in_their_way() {
     assert!(writer.finish().is_err());
     assert_eq!(names(path), set(&["a.1.ply"]));
 }
+
+#[test]
+fn frames_before_an_early_end_are_kept() {
+    let mesh = mesh();
+    let moved = |x: f32| -> Vec<[f32; 3]> { mesh.positions().iter().map(|[a, b, c]| [a + x, *b, *c]).collect() };
+    for name in ["a.pc2", "a.mdd", "a.npy", "a.obj", "a.ply", "a.##.obj", "a.##.ply"] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let export = |folder: &str, frames: u32| {
+            let path = directory.path().join(folder);
+            std::fs::create_dir(&path).expect("a directory");
+            let target = Target::new(path.join(name)).expect("a target");
+            let mut export = Export::create(&target, &mesh, frames, 60.0).expect("an export");
+            for frame in 0..3 {
+                export.write_frame(&mesh, [1.0; 2], &moved(frame as f32)).expect("a frame");
+            }
+            if frames > 3 {
+                export.finish_early(&mesh, [1.0; 2], &moved(2.0)).expect("files");
+            } else {
+                export.finish().expect("files");
+            }
+            names(&path).into_iter().map(|name| (name.clone(), std::fs::read(path.join(name)).ok())).collect::<Vec<_>>()
+        };
+        // The same bytes as if no more had ever been promised.
+        assert_eq!(export("early", 90_000), export("whole", 3), "{name}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_not_unicode_are_taken_unless_they_number_frames() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = |bytes: &[u8]| std::ffi::OsStr::from_bytes(bytes).to_owned();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mesh = mesh();
+    for file in [&b"a\xff.ply"[..], b"a\xff.pc2", b"a\xff.obj"] {
+        let target = Target::new(directory.path().join(name(file))).expect("a target");
+        let mut export = Export::create(&target, &mesh, 1, 60.0).expect("an export");
+        export.write_frame(&mesh, [1.0; 2], mesh.positions()).expect("a frame");
+        export.finish().expect("a file");
+        assert!(directory.path().join(name(file)).is_file());
+    }
+    let refused = Target::new(directory.path().join(name(b"a\xff.##.ply")));
+    assert!(matches!(refused, Err(Error::Pattern { .. })), "{refused:?}");
+}

@@ -139,23 +139,17 @@ impl Export {
     /// [`Error::NotFinite`] and [`Error::Io`].
     pub fn write_frame(&mut self, mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Result<()> {
         super::check_sample(positions, mesh.vertex_count() as u32, self.written, self.frames)?;
-        let Self { target: Target { path, format, .. }, frames, written, writer } = self;
-        let (format, last) = (*format, *written + 1 == *frames);
-        let content = |file: &mut dyn std::io::Write| match format {
-            Format::Obj => obj::write_elements(file, mesh, positions),
-            _ => {
-                let strain = vertex_strain(mesh, band, positions);
-                let attributes = ply::Attributes { strain: Some(&strain), colors: None };
-                ply::write_elements(file, mesh, positions, attributes)
-            }
-        };
+        let Self { target, frames, written, writer } = self;
+        let last = *written + 1 == *frames;
         match writer {
             Writer::Pc2(writer) => writer.write_sample(positions)?,
             Writer::Mdd(writer) => writer.write_frame(positions)?,
             Writer::Npy(writer) => writer.write_frame(positions)?,
-            Writer::Sequence(writer) => writer.write_file(|file| content(file))?,
+            Writer::Sequence(writer) => {
+                writer.write_file(|file| content(target.format, file, mesh, band, positions))?;
+            }
             Writer::Last(file) if last => {
-                content(file).map_err(|source| Error::Io { path: path.clone(), source })?;
+                content(target.format, file, mesh, band, positions).map_err(|source| file.error(source))?;
             }
             Writer::Last(_) => {}
         }
@@ -176,6 +170,47 @@ impl Export {
             Writer::Npy(writer) => writer.finish(),
             Writer::Sequence(writer) => writer.finish(),
             Writer::Last(file) => file.finish(),
+        }
+    }
+
+    /// Puts those frames in place that were written so far; `positions` are those of the last of them, for files that have
+    /// no other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if there are not as many positions as vertices, [`Error::NotFinite`] and [`Error::Io`].
+    pub fn finish_early(self, mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Result<()> {
+        super::check_sample(positions, mesh.vertex_count() as u32, 0, 1)?;
+        match self.writer {
+            Writer::Pc2(writer) => writer.finish_early(),
+            Writer::Mdd(writer) => writer.finish_early(),
+            Writer::Npy(writer) => writer.finish_early(),
+            Writer::Sequence(writer) => writer.finish_early(),
+            Writer::Last(mut file) => {
+                if self.written < self.frames {
+                    let written = content(self.target.format, &mut file, mesh, band, positions);
+                    written.map_err(|source| file.error(source))?;
+                }
+                file.finish()
+            }
+        }
+    }
+}
+
+/// What a file of one frame has.
+fn content(
+    format: Format,
+    file: &mut dyn std::io::Write,
+    mesh: &Mesh,
+    band: [f32; 2],
+    positions: &[[f32; 3]],
+) -> std::io::Result<()> {
+    match format {
+        Format::Obj => obj::write_elements(file, mesh, positions),
+        _ => {
+            let strain = vertex_strain(mesh, band, positions);
+            let attributes = ply::Attributes { strain: Some(&strain), colors: None };
+            ply::write_elements(file, mesh, positions, attributes)
         }
     }
 }

@@ -90,6 +90,29 @@ impl Writer {
         self.file.finish()
     }
 
+    /// Puts a cache in place that has only the frames written so far. Their positions are moved to where the times of the
+    /// missing ones were.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`]; then there is no file.
+    pub fn finish_early(mut self) -> Result<()> {
+        let starts = [self.header.frames, self.written].map(|frames| 8 + 4 * u64::from(frames));
+        let length = 12 * u64::from(self.header.points) * u64::from(self.written);
+        let frames = self.written.to_be_bytes();
+        self.file.revise(|file| {
+            file.write_at(0, &frames)?;
+            let mut part = vec![0; 1 << 16];
+            for offset in (0..length).step_by(part.len()) {
+                let part = &mut part[..(length - offset).min(1 << 16) as usize];
+                file.read_at(starts[0] + offset, part)?;
+                file.write_at(starts[1] + offset, part)?;
+            }
+            file.cut(starts[1] + length)
+        })?;
+        self.file.finish()
+    }
+
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|source| self.file.error(source))
     }

@@ -64,6 +64,18 @@ impl Writer {
         self.file.finish()
     }
 
+    /// Puts an array in place that has only the frames written so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`](crate::Error::Io); then there is no file.
+    pub fn finish_early(mut self) -> Result<()> {
+        // As long as the one that it replaces: both are filled up.
+        let header = header(self.written, self.points);
+        self.file.revise(|file| file.write_at(0, &header))?;
+        self.file.finish()
+    }
+
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|source| self.file.error(source))
     }

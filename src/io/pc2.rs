@@ -144,6 +144,17 @@ impl Writer {
         self.file.finish()
     }
 
+    /// Puts a cache in place that has only the samples written so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`]; then there is no file.
+    pub fn finish_early(mut self) -> Result<()> {
+        let header = Header { samples: self.written, ..self.header };
+        self.file.revise(|file| file.write_at(0, &header.bytes()))?;
+        self.file.finish()
+    }
+
     fn miscounted(&self, found: usize) -> Error {
         Error::LengthMismatch { field: "samples", expected: self.header.samples as usize, found }
     }
