@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use glam::Vec3;
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::fields::{Domain, Fields, Spec, view, view_mut};
 use crate::params::{Element, GROUP};
@@ -309,7 +310,7 @@ impl Runner {
     /// # Errors
     /// [`Error::Field`] if a body asks for a field that its WGSL does not use.
     pub fn run(&self, program: &Program, fields: &mut Fields) -> Result<u64> {
-        self.run_items(&program.items, fields, &mut Times::default())
+        self.run_items(&program.items, fields, &mut Times::default(), None)
     }
 
     /// [`Runner::run`], with an account of time.
@@ -317,14 +318,32 @@ impl Runner {
     /// # Errors
     /// As [`Runner::run`].
     pub fn run_timed(&self, program: &Program, fields: &mut Fields, times: &mut Times) -> Result<u64> {
-        self.run_items(&program.items, fields, times)
+        self.run_until(program, fields, times, None)
     }
 
-    fn run_items(&self, items: &[Item], fields: &mut Fields, times: &mut Times) -> Result<u64> {
+    /// [`Runner::run_timed`], unless it is stopped between two dispatches.
+    pub(crate) fn run_until(
+        &self,
+        program: &Program,
+        fields: &mut Fields,
+        times: &mut Times,
+        cancel: Option<&Cancel>,
+    ) -> Result<u64> {
+        self.run_items(&program.items, fields, times, cancel)
+    }
+
+    fn run_items(
+        &self,
+        items: &[Item],
+        fields: &mut Fields,
+        times: &mut Times,
+        cancel: Option<&Cancel>,
+    ) -> Result<u64> {
         let mut ran = 0;
         for item in items {
             match item {
                 Item::Dispatch(dispatch) => {
+                    Cancel::check(cancel)?;
                     if times.measure(dispatch.part, || self.dispatch(dispatch, fields))? {
                         ran += 1;
                         times.bytes += self.bytes(dispatch, fields);
@@ -335,7 +354,7 @@ impl Runner {
                         if fields.get::<u32>("guards")?[repeat.guard as usize] == 0 {
                             break;
                         }
-                        ran += self.run_items(&repeat.body, fields, times)?;
+                        ran += self.run_items(&repeat.body, fields, times, cancel)?;
                     }
                 }
             }

@@ -14,6 +14,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A [`crate::Cancel`] stopped the frame; it was taken back.
+    #[error("the frame was cancelled; the cloth is as it was before")]
+    Cancelled,
+
     /// A checkpoint cannot be made or taken.
     #[error("the checkpoint is refused: {problem}")]
     Checkpoint {

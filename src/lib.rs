@@ -59,6 +59,7 @@
 //! after changing a budget that ran out. Cloth does not collide with itself.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod cancel;
 mod cloth;
 pub mod coloring;
 pub mod cpu;
@@ -88,6 +89,7 @@ pub mod topology;
 pub mod validate;
 pub mod yarns;
 
+pub use cancel::Cancel;
 pub use cloth::{Cloth, FrameCost, FrameInput, Live, PinTarget, Pose, vertex_attribute, vertex_layout};
 pub use error::{Error, Result};
 pub use gpu::{Backend, Choice, Gpu, Pending};

@@ -18,11 +18,13 @@ const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
 const VERSION: u32 = 2;
 /// Rotation, translation, velocity and angular velocity.
 const SOLID_WORDS: usize = 13;
+/// What is there besides solids and fields: everything up to the number of solids, that of fields, and the checksum.
+const HEADER: usize = 48 + 4 + 8;
 /// What reports are made of; the rest of the state is what is persistent.
 const REPORTED: [&str; 5] = ["meters", "faults", "reactions", "tensions", "normals"];
 
 /// Whether a checkpoint has the field.
-fn saved(spec: &Spec) -> bool {
+pub(super) fn saved(spec: &Spec) -> bool {
     spec.persistent || spec.name.starts_with("user_") || REPORTED.contains(&spec.name)
 }
 
@@ -63,11 +65,18 @@ impl Cloth {
         self.checkpoint_with(Waiting::Await).await
     }
 
+    /// Bytes that [`Cloth::checkpoint`] has, so that what cannot be one need not be read.
+    pub fn checkpoint_size(&self) -> u64 {
+        let field = |(number, spec): (usize, &Spec)| 8 + spec.name.len() + 4 * self.fields.words(number).len();
+        let saved = self.fields.specs().iter().enumerate().filter(|(_, spec)| saved(spec));
+        (HEADER + 4 * SOLID_WORDS * self.solids.len() + saved.map(field).sum::<usize>()) as u64
+    }
+
     async fn checkpoint_with(&self, waiting: Waiting) -> Result<Vec<u8>> {
         if self.relocation.is_some() || !self.commanded.is_empty() || !self.rehold.is_empty() || self.unfinished {
             return Err(refused("inputs wait for the next frame: step first"));
         }
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(self.checkpoint_size() as usize);
         bytes.extend(SIGNATURE);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(0u32.to_le_bytes());

@@ -1,5 +1,6 @@
 //! [`Cloth`]: the state, its recorded step and where it runs.
 
+mod cancel;
 mod checkpoint;
 mod draw;
 mod input;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use bytemuck::bytes_of;
 use glam::{Vec3, Vec4};
 
+use crate::cancel::Cancel;
 use crate::cpu;
 use crate::error::{Error, Result};
 use crate::fields::{Fields, Sizes};
@@ -73,6 +75,8 @@ pub struct Cloth {
     /// Why it runs where it runs.
     reason: String,
 }
+    /// What may stop a step.
+    cancel: Option<Cancel>,
 
 /// Shorter frames are saved up: the strain that is left within the limit is corrected within one substep, and a substep
 /// of microseconds would make that a speed.
@@ -245,6 +249,7 @@ impl Cloth {
     pub fn topology(&self) -> &Topology {
         &self.shape.topology
     }
+            cancel: None,
 
     /// The settings.
     pub fn settings(&self) -> &Settings {
@@ -371,7 +376,8 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::NotFinite`] or [`Error::Command`] for bad input, [`Error::StepTooLarge`],
-    /// [`Error::DeviceLost`], [`Error::Device`] if the device fails otherwise. Not reaching the limit is no error: see [`Cloth::snapshot`].
+    /// [`Error::DeviceLost`], [`Error::Device`] if the device fails otherwise, [`Error::Cancelled`] if a [`Cancel`] handle
+    /// stopped it. Not reaching the limit is no error: see [`Cloth::snapshot`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn step(&mut self, input: &FrameInput<'_>) -> Result<()> {
         pollster::block_on(self.step_with(input, Waiting::Block))
@@ -392,12 +398,23 @@ impl Cloth {
             Engine::Cpu(runner) => {
                 self.fields.get_mut::<Frame>("frame")?[0] = frame;
                 self.times = cpu::Times::default();
-                runner.run_timed(&self.recorded.program, &mut self.fields, &mut self.times)?
+                runner.run_until(&self.recorded.program, &mut self.fields, &mut self.times, self.cancel.as_ref())?
             }
             Engine::Gpu(runner) => {
                 let most = self.settings.dispatches_per_submission.into();
                 let inputs = inputs(&frame, self.fields.words(commands), self.fields.words(solids));
-                runner.run(&inputs, most, waiting).await?
+                runner.run(&inputs, most, waiting, self.cancel.as_ref()).await?
+        let Some(cancel) = self.cancel.clone() else { return self.run_frame(input, waiting).await };
+        Cancel::check(Some(&cancel))?;
+        let before = self.before()?;
+        let outcome = self.run_frame(input, waiting).await;
+        if matches!(outcome, Err(Error::Cancelled)) {
+            self.take_back(before, waiting)?;
+        }
+        outcome
+    }
+
+    async fn run_frame(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
             }
         };
         self.end()

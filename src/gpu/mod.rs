@@ -2,6 +2,7 @@
 //!
 //! The crate asks for nothing beyond [`wgpu::Limits::default`] and no optional feature.
 
+mod keep;
 pub(crate) mod readback;
 pub(crate) mod runner;
 mod select;

@@ -39,8 +39,8 @@ pub(super) enum Op {
 #[derive(Debug)]
 pub(crate) struct Runner {
     pub(super) gpu: Gpu,
-    buffers: Vec<Option<wgpu::Buffer>>,
-    specs: Vec<Spec>,
+    pub(super) buffers: Vec<Option<wgpu::Buffer>>,
+    pub(super) specs: Vec<Spec>,
     bound: Vec<Bound>,
     pub(super) ops: Arc<[Op]>,
     ranges: Vec<Range>,
@@ -52,6 +52,8 @@ pub(crate) struct Runner {
     /// Time of the last step by it \[s\].
     pub(super) seconds: Option<f64>,
 }
+    /// Buffers and copies of them, from before a frame that may be taken back.
+    pub(super) kept: Vec<(wgpu::Buffer, wgpu::Buffer)>,
 
 impl Runner {
     /// Creates and fills the buffers, compiles the kernels, binds them.
@@ -69,6 +71,7 @@ impl Runner {
             timer: None,
             seconds: None,
         };
+            kept: Vec::new(),
         for name in ALWAYS {
             runner.make_buffer(fields, fields.index(name)?).await?;
         }
@@ -207,6 +210,8 @@ impl Runner {
         });
         outcome.await?;
         self.buffers[number] = Some(buffer);
+        // What is kept of a frame must have this one, too.
+        self.kept.clear();
         Ok(())
     }
 

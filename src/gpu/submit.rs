@@ -4,7 +4,8 @@ use super::readback::{Staging, Waiting};
 use super::runner::{Op, Runner, begin, ready};
 use super::scoped;
 use super::timer::Timer;
-use crate::error::{Error, Result};
+use crate::cancel::Cancel;
+use crate::error::Result;
 
 /// A recursive future; `Send` where wgpu's types are.
 #[cfg(not(target_arch = "wasm32"))]
@@ -18,14 +19,27 @@ struct Chunk {
     submitted: u64,
     most: u64,
     waiting: Waiting,
+    cancel: Option<Cancel>,
+    /// Whether something may still be running.
+    busy: bool,
 }
 
 impl Runner {
     /// Runs the program on the queue, in submissions of at most `most` dispatches; loops end where the host sees that
     /// their guard is off. Returns the number of dispatches submitted.
-    pub(crate) async fn run(&mut self, inputs: &[(&str, &[u8])], most: u64, waiting: Waiting) -> Result<u64> {
+    ///
+    /// # Errors
+    /// Those of the device; [`crate::Error::Cancelled`] between two submissions.
+    pub(crate) async fn run(
+        &mut self,
+        inputs: &[(&str, &[u8])],
+        most: u64,
+        waiting: Waiting,
+        cancel: Option<&Cancel>,
+    ) -> Result<u64> {
         self.submit_scoped(|encoder| self.record_inputs(encoder, inputs))??;
-        let mut chunk = Chunk { pending: Vec::new(), submitted: 0, most: most.max(1), waiting };
+        let (most, cancel) = (most.max(1), cancel.cloned());
+        let mut chunk = Chunk { pending: Vec::new(), submitted: 0, most, waiting, cancel, busy: false };
         self.seconds = None;
         if let Some(timer) = &mut self.timer {
             timer.begin();
@@ -35,10 +49,9 @@ impl Runner {
         self.run_ops(&ops, &mut chunk).await?;
         self.submit(&mut chunk, None)?;
         self.seconds = self.read_timer(waiting).await?;
-        if self.seconds.is_none() && matches!(waiting, Waiting::Block) {
+        if self.seconds.is_none() {
             // Nothing was read after the last submission.
-            let wait = self.gpu.device.poll(wgpu::PollType::wait_indefinitely());
-            wait.map_err(|error| Error::Device { message: error.to_string() })?;
+            self.wait(waiting)?;
         }
         Ok(chunk.submitted)
     }
@@ -114,6 +127,11 @@ impl Runner {
 
     /// Submits what is pending as one compute pass, and the read-back of a buffer behind it.
     fn submit(&mut self, chunk: &mut Chunk, read: Option<&wgpu::Buffer>) -> Result<Option<Staging>> {
+        Cancel::check(chunk.cancel.as_ref())?;
+        if chunk.busy && chunk.cancel.is_some() {
+            // What has been submitted cannot be stopped: no more of it than one submission.
+            self.wait(chunk.waiting)?;
+        }
         let mut timer = self.timer.take();
         let outcome = self.submit_scoped(|encoder| {
             if !chunk.pending.is_empty() {
@@ -126,6 +144,8 @@ impl Runner {
         });
         self.timer = timer;
         let staging = outcome??;
+        // What is read back is waited for.
+        chunk.busy = read.is_none();
         chunk.submitted += chunk.pending.len() as u64;
         chunk.pending.clear();
         Ok(staging)
