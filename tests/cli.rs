@@ -429,16 +429,16 @@ fn interrupt(child: &Child) {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_leaves_nothing_behind() {
+fn an_interrupted_run_keeps_the_frames_before_and_leaves_nothing_else_behind() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
     std::fs::create_dir(path.join("old")).expect("a directory");
-    std::fs::write(path.join("old/cloth.pc2"), "precious").expect("a file");
+    std::fs::write(path.join("old/cloth.pc2"), "old").expect("a file");
     for out in ["old", "new/deep"] {
         let arguments =
             ["run", "--size", "24", "--seconds", "1000", "--backend", "cpu", "--json", "r.json", "--out", out];
         let mut child = command(&arguments).current_dir(path).spawn().expect("the program starts");
-        let temporary = path.join(out).join(".cloth.pc2.0.tmp");
+        let temporary = path.join(out).join(format!(".cloth.pc2.{}.0.tmp", child.id()));
         let patience = Instant::now() + Duration::from_secs(20);
         // Some frames must have been written: an interruption before the first proves little.
         while !std::fs::metadata(&temporary).is_ok_and(|file| file.len() > 20_000) {
@@ -453,11 +453,14 @@ fn an_interrupted_run_leaves_nothing_behind() {
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(130), ""), "{finished:?}");
         let [line] = &finished.stderr[..] else { panic!("{finished:?}") };
         assert!(line.starts_with("taut: interrupted after "), "{line}");
-        assert!(line.ends_with(" of 60000 frames; nothing was written"), "{line}");
-        assert_eq!(names(path), set(&["old"]));
+        assert!(line.ends_with(" of 60000 frames, which were written"), "{line}");
+        assert_eq!(names(&path.join(out)), set(&["cloth.pc2", "report.json", "rest.obj"]));
+        let text = std::fs::read_to_string(path.join("r.json")).expect("a report");
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(report["complete"], false);
+        check_files(&path.join(out), &report);
     }
-    assert_eq!(names(&path.join("old")), set(&["cloth.pc2"]));
-    assert_eq!(std::fs::read_to_string(path.join("old/cloth.pc2")).expect("it is still there"), "precious");
+    assert_eq!(names(path), set(&["new", "old", "r.json"]));
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod render;
 mod run;
 mod scene;
 mod summary;
+mod signals;
 mod validate;
 #[cfg(feature = "viewer")]
 mod view;
@@ -63,11 +64,11 @@ struct NoView {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some frames are over the limit, or a comparison found something slower; \
-2 bad usage or input, or no such backend or adapter; 130 interrupted.\n\
+2 bad usage or input, or no such backend or adapter; 130 interrupted, 143 terminated: what was done so far is kept.\n\
 WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
 
 const VALIDATE_CODES: &str = "Exit codes: 0 everything passed, or failed as it is known to on this adapter; 1 something failed; \
-2 bad usage, or nothing to validate: no such adapter, or none that computes; 130 interrupted.\n\
+2 bad usage, or nothing to validate: no such adapter, or none that computes; 130 interrupted, 143 terminated.\n\
 WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
 
 /// How a command ended, if nothing was wrong with it.
@@ -75,7 +76,8 @@ WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapte
 enum Outcome {
     Done,
     OverLimit,
-    Interrupted,
+    /// By a signal, with the exit code that a shell reports of it.
+    Interrupted(u8),
 }
 
 impl From<Outcome> for ExitCode {
@@ -83,8 +85,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Done => Self::SUCCESS,
             Outcome::OverLimit => Self::from(1),
-            // What a shell reports of a program that SIGINT ended.
-            Outcome::Interrupted => Self::from(130),
+            Outcome::Interrupted(code) => Self::from(code),
         }
     }
 }

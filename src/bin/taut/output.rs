@@ -98,16 +98,20 @@ impl Files {
     }
 
     /// Puts all files in place and tells their names. The largest goes first: if one cannot be completed it is that.
-    pub(crate) fn finish(mut self, report: &Value) -> Result<Vec<PathBuf>> {
+    /// `early` is the mesh and the last positions of a run that was stopped: then there are fewer frames than were promised.
+    pub(crate) fn finish(mut self, report: &Value, early: Option<(&Mesh, &[[f32; 3]])>) -> Result<Vec<PathBuf>> {
         for file in &mut self.reports {
             let path = file.path().to_owned();
             writeln!(file, "{report:#}").with_context(|| format!("cannot write {}", path.display()))?;
         }
         if let Some(cloth) = self.cloth.take() {
-            cloth.finish()?;
+            if early.is_some() { cloth.finish_early()? } else { cloth.finish()? }
         }
         for export in self.exports.drain(..) {
-            export.finish()?;
+            match early {
+                Some((mesh, positions)) => export.finish_early(mesh, self.band, positions)?,
+                None => export.finish()?,
+            }
         }
         for file in self.rest.take().into_iter().chain(self.reports.drain(..)) {
             file.finish()?;

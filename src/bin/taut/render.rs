@@ -286,6 +286,15 @@ impl Pictures {
         Ok(())
     }
 
+    /// Makes a frame the last one, though there were to be more.
+    pub(crate) fn end_at(&mut self, frame: u32, positions: &[[f32; 3]], solids: &[Solid]) -> Result<()> {
+        if self.every.is_some() {
+            return Ok(());
+        }
+        self.last = frame;
+        self.add(frame, positions, solids)
+    }
+
     fn painted(&self, camera: &Camera, stage: &Stage, positions: &[[f32; 3]], solids: &[Solid]) -> Result<Picture> {
         let poses = solids.iter().map(|solid| solid.pose);
         Ok(match &self.painter {

@@ -1,24 +1,23 @@
 //! `taut run`: simulate, judge, write.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use taut::io::atomic::AtomicFile;
 use taut::scene::Script;
 use taut::substeps::StepBounds;
-use taut::{Backend, Cloth, FrameInput, Gpu, Scene, Settings};
+use taut::{Backend, Cancel, Cloth, Error, FrameInput, Gpu, Scene, Settings};
 
 use crate::Outcome;
 use crate::options::{Options, SubjectOptions};
 use crate::output::{self, Files};
 use crate::render::Pictures;
 use crate::scene::{self, Opened};
+use crate::signals::Signals;
 use crate::summary::{Subject, Summary, Tally};
 
 /// Runs a scene from start to end.
@@ -39,32 +38,24 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let band = [settings.stretch_min, settings.stretch_max];
     let (mut cloth, place) = build(subject, scene, settings)?;
 
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = interrupted.clone();
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
+    let signals = Signals::catch()?;
+    cloth.set_cancel(Some(signals.cancel().clone()));
     let mut files = Files::create(options, cloth.mesh(), origin.as_ref(), band, frames)?;
-    let mut checkpoint = options.checkpoint.as_ref().map(AtomicFile::create).transpose()?;
+    let checkpoint = options.checkpoint.as_ref().map(AtomicFile::create).transpose()?;
     script.begin(&mut cloth)?;
     if let Some(path) = &options.resume {
         resume(&mut cloth, path)?;
     }
     let first = cloth.frame();
     let mut pictures = stage.map(|stage| Pictures::of_cloth(options, stage, &cloth, frames)).transpose()?;
-    let Some(tally) = simulate(options, frames, &mut cloth, &script, &mut files, &mut pictures, &interrupted)? else {
-        // What was written so far goes with `files`.
-        let kept = match checkpoint.take() {
-            Some(file) => {
-                let path = file.path().display().to_string();
-                save(&cloth, file)?;
-                let nothing = if options.writes() { "; nothing else was written" } else { "" };
-                format!("; --resume {path} goes on{nothing}")
-            }
-            None if options.writes() => "; nothing was written".to_owned(),
-            None => String::new(),
-        };
-        output::say(&format!("interrupted after {} of {frames} frames{kept}", cloth.frame() - first));
-        return Ok(Outcome::Interrupted);
-    };
+    let Simulated { tally, state } =
+        simulate(options, frames, &mut cloth, &script, &mut files, &mut pictures, signals.cancel())?;
+    let complete = tally.frames() == frames;
+    if tally.frames() == 0 {
+        // What was begun goes with `files`.
+        output::say("interrupted before the end of the first frame; nothing was written");
+        return Ok(signals.outcome());
+    }
     let simulated = Subject {
         on_gpu: place.on_gpu,
         reason: place.reason,
@@ -85,33 +76,56 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         noise,
         hint,
     };
-    let summary = Summary { subject: simulated, tally };
+    let summary = Summary { subject: simulated, tally, complete };
     let json = summary.json();
-    let mut written = files.finish(&json)?;
+    let last = if complete { Vec::new() } else { cloth.snapshot()?.positions };
+    if !complete && let Some(pictures) = &mut pictures {
+        pictures.end_at(summary.tally.frames(), &last, cloth.solids())?;
+    }
+    let mut written = files.finish(&json, (!complete).then_some((cloth.mesh(), &last[..])))?;
+    let mut goes_on = String::new();
     if let Some(file) = checkpoint {
+        goes_on = format!("; --resume {} goes on", file.path().display());
         written.push(file.path().to_owned());
-        save(&cloth, file)?;
+        save(&cloth, state, file)?;
     }
     if let Some(pictures) = pictures {
         written.push(pictures.finish()?);
     }
-    tell(options, &summary, &json, &written.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+    if complete {
+        return tell(options, &summary, &json, &written.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+    }
+    if options.json_to_stdout() {
+        output::print(&format!("{json:#}"))?;
+    }
+    let kept = if options.writes() { ", which were written" } else { "" };
+    output::say(&format!("interrupted after {} of {frames} frames{kept}{goes_on}", summary.tally.frames()));
+    Ok(signals.outcome())
 }
 
-/// The largest checkpoint that is read: a thousand bytes per vertex of the largest scene.
-const LARGEST_CHECKPOINT: u64 = 1 << 34;
-
+/// Goes on from a checkpoint. Nothing is read that cannot be one: how long it is, is known.
 fn resume(cloth: &mut Cloth, path: &Path) -> Result<()> {
     let cannot = || format!("cannot resume from {}", path.display());
-    let file = File::open(path).with_context(cannot)?;
+    // Looked at before it is opened: to open a pipe is to wait for its other end.
+    let found = fs::metadata(path).with_context(cannot)?;
+    let (found, expected) = (found.is_file().then_some(found.len()), cloth.checkpoint_size());
+    match found {
+        Some(found) if found == expected => {}
+        Some(found) => {
+            let problem = "it is of another cloth, or no checkpoint at all";
+            return Err(anyhow!("{problem}: it has {found} bytes, and not {expected}")).with_context(cannot);
+        }
+        None => return Err(anyhow!("it is not a regular file")).with_context(cannot),
+    }
     let mut bytes = Vec::new();
-    file.take(LARGEST_CHECKPOINT).read_to_end(&mut bytes).with_context(cannot)?;
+    File::open(path).and_then(|file| file.take(expected).read_to_end(&mut bytes)).with_context(cannot)?;
     cloth.restore(&bytes).with_context(cannot)
 }
 
-fn save(cloth: &Cloth, mut file: AtomicFile) -> Result<()> {
+fn save(cloth: &Cloth, state: Option<Vec<u8>>, mut file: AtomicFile) -> Result<()> {
     let path = file.path().to_owned();
-    file.write_all(&cloth.checkpoint()?).with_context(|| format!("cannot write {}", path.display()))?;
+    let state = state.map_or_else(|| cloth.checkpoint(), Ok)?;
+    file.write_all(&state).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(file.finish()?)
 }
 
@@ -131,7 +145,14 @@ fn build(options: &SubjectOptions, scene: Scene, settings: Settings) -> Result<(
     Ok((cloth, place))
 }
 
-/// Simulates and writes all frames; `None` if it was interrupted.
+/// How far a simulation came.
+struct Simulated {
+    tally: Tally,
+    /// The state after its last frame, where the cloth has moved on since.
+    state: Option<Vec<u8>>,
+}
+
+/// Simulates and writes all frames, or those before it was interrupted.
 fn simulate(
     options: &Options,
     frames: u32,
@@ -139,8 +160,8 @@ fn simulate(
     script: &Script,
     files: &mut Files,
     pictures: &mut Option<Pictures>,
-    interrupted: &AtomicBool,
-) -> Result<Option<Tally>> {
+    cancel: &Cancel,
+) -> Result<Simulated> {
     let (bar, dt) = (progress_bar(options, frames), options.subject.dt());
     let mut tally = Tally::default();
     let start = cloth.snapshot()?;
@@ -148,15 +169,22 @@ fn simulate(
     if let Some(pictures) = pictures {
         pictures.add(0, &start.positions, cloth.solids())?;
     }
-    while tally.frames() < frames {
-        if interrupted.load(Ordering::Relaxed) {
-            bar.finish_and_clear();
-            return Ok(None);
-        }
+    // A frame that is cancelled is taken back, but not what the script did before it: it may have let go of vertices, and
+    // then there is no checkpoint before the next step.
+    let releases = options.checkpoint.is_some() && script.pins.iter().any(|group| group.until.is_some());
+    let mut state = None;
+    while tally.frames() < frames && !cancel.is_cancelled() {
         let start = cloth.frame() as f64 / options.subject.fps;
+        let before = (releases && tally.frames() > 0).then(|| cloth.checkpoint()).transpose()?;
         let pin_targets = script.frame(cloth, start, dt)?;
         let clock = Instant::now();
-        cloth.step(&FrameInput { dt, pin_targets: &pin_targets })?;
+        match cloth.step(&FrameInput { dt, pin_targets: &pin_targets }) {
+            Err(Error::Cancelled) => {
+                state = before;
+                break;
+            }
+            other => other?,
+        }
         let time = clock.elapsed();
         let snapshot = cloth.snapshot()?;
         files.write_frame(cloth.mesh(), &snapshot.positions)?;
@@ -169,7 +197,7 @@ fn simulate(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    Ok(Some(tally))
+    Ok(Simulated { tally, state })
 }
 
 /// A bar on standard error; invisible where that is no terminal.

@@ -146,6 +146,8 @@ fn noise_json(Noise { amplitude, seed }: Noise) -> Value {
 pub(crate) struct Summary {
     pub(crate) subject: Subject,
     pub(crate) tally: Tally,
+    /// Whether all frames were simulated that were asked for.
+    pub(crate) complete: bool,
 }
 
 impl Summary {
@@ -153,7 +155,7 @@ impl Summary {
     /// median; `missed_substeps` counts those of the whole run that the device left over the limit; `part_seconds` says where the time
     /// of the whole run went on the CPU.
     pub(crate) fn json(&self) -> Value {
-        let Self { subject, tally } = self;
+        let Self { subject, tally, complete } = self;
         let named = |(part, seconds): (Part, f64)| (part.name().to_owned(), seconds.into());
         let parts: Map<String, Value> = Part::ALL.into_iter().zip(tally.part_seconds).map(named).collect();
         let mut report = json!({
@@ -194,6 +196,7 @@ impl Summary {
             "file": subject.file,
             "noise": subject.noise.map(noise_json),
             "hint": subject.hint,
+            "complete": complete,
         });
         if let Some(origin) = &subject.origin {
             report["import"] = origin.json();
@@ -203,7 +206,7 @@ impl Summary {
 
     /// The table, with the files that were written, if any.
     pub(crate) fn table(&self, files: &[&Path]) -> String {
-        let Self { subject, tally } = self;
+        let Self { subject, tally, .. } = self;
         let scene = match (subject.scene.as_str(), subject.size, &subject.file) {
             (name, _, Some(file)) => format!("{name}, from {file}"),
             ("chain", Some(size), _) => format!("chain, {size} vertices"),
@@ -260,7 +263,7 @@ impl Summary {
 
     /// What is wrong with the result, in words; `None` if every frame kept to the limit.
     pub(crate) fn complaint(&self) -> Option<String> {
-        let Self { subject, tally } = self;
+        let Self { subject, tally, .. } = self;
         if tally.frames_over == 0 {
             return None;
         }

@@ -32,7 +32,6 @@ mod table;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -44,6 +43,7 @@ use taut::io::atomic::AtomicFile;
 use crate::Outcome;
 use crate::options::{size, strain};
 use crate::output;
+use crate::signals::Signals;
 use measure::Bench;
 use results::{ResultFile, Row, Samples};
 use statistics::growth;
@@ -165,9 +165,8 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
     }
     let all = options.suites.iter().any(|suite| suite == suites::ADAPTERS);
     let (places, usual) = Place::choose(&options.adapter, all, options.quick)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = interrupted.clone();
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
+    let signals = Signals::catch()?;
+    let interrupted = signals.cancel().flag();
 
     let mut file = machine::file(&places);
     if let Some(banner) = file.banner() {
@@ -197,7 +196,7 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
     }
     if !file.complete {
         output::say("interrupted: what was finished is kept and marked as incomplete");
-        return Ok(Outcome::Interrupted);
+        return Ok(signals.outcome());
     }
     match before {
         Some(before) => judge(&before, &file, &compare::Options::default()),

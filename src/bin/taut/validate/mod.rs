@@ -8,7 +8,6 @@ mod report;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -19,6 +18,7 @@ use taut::Gpu;
 use taut::validate::{Check, Depth, Failure, SOLVERS, Seen, Subject, checks, fingerprint, known, planted};
 use taut::wgpu;
 
+use crate::signals::Signals;
 use crate::{Outcome, output};
 use report::{Report, Tested, Verdict};
 
@@ -106,9 +106,8 @@ pub(crate) fn validate(options: &Options) -> Result<Outcome> {
     }
     let count = options.checks().len() + usize::from(options.wants(FRESH)) + usize::from(options.wants_coverage());
     ensure!(count > 0, "no check has a name that starts with {}", options.only.join(" or "));
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = interrupted.clone();
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot catch interruptions")?;
+    let signals = Signals::catch()?;
+    let interrupted = signals.cancel().flag();
 
     let bar = ProgressBar::with_draw_target(Some((count * adapters.len()) as u64), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}, {eta} left") {
@@ -129,7 +128,7 @@ pub(crate) fn validate(options: &Options) -> Result<Outcome> {
     }
     bar.finish_and_clear();
     report.complete = !interrupted.load(Ordering::Relaxed);
-    tell(&report, options)
+    tell(&report, options, &signals)
 }
 
 /// The adapters that were asked for. Never none: the CPU is not compared with itself.
@@ -281,7 +280,7 @@ fn list(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn tell(report: &Report, options: &Options) -> Result<Outcome> {
+fn tell(report: &Report, options: &Options, signals: &Signals) -> Result<Outcome> {
     let json = format!("{:#}\n", report.json());
     match options.json.as_deref() {
         Some(path) if path == Path::new("-") => output::print(json.trim_end())?,
@@ -297,7 +296,7 @@ fn tell(report: &Report, options: &Options) -> Result<Outcome> {
     }
     if !report.complete {
         output::say("interrupted: not everything was checked");
-        return Ok(Outcome::Interrupted);
+        return Ok(signals.outcome());
     }
     if options.self_test {
         // A failure of another kind does not show that errors are found.
