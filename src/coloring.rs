@@ -204,6 +204,22 @@ fn breadth_first_ranks(vertex_count: usize, links: &[Link]) -> Vec<u32> {
     ranks
 }
 
+/// The smallest number from `from` on that no entry of a list has; their numbers ascend without repetition.
+pub(crate) fn first_gap<T>(list: &[T], number: impl Fn(&T) -> u32, from: u32) -> u32 {
+    let list = &list[list.partition_point(|entry| number(entry) < from)..];
+    // from + place holds up to the gap and nowhere after.
+    let (mut low, mut high) = (0, list.len());
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if number(&list[middle]) == from + middle as u32 {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    from + low as u32
+}
+
 /// An edge at a vertex, with its color.
 #[derive(Clone, Copy, Default)]
 struct Slot {
@@ -311,19 +327,7 @@ impl Palette {
 
     /// The smallest color from `from` on that no edge at the vertex has.
     fn free(&self, vertex: u32, from: u32) -> u32 {
-        let slots = self.slots(vertex);
-        let slots = &slots[slots.partition_point(|slot| slot.color < from)..];
-        // Colors ascend without repetition: from + place holds up to the gap and nowhere after.
-        let (mut low, mut high) = (0, slots.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if slots[middle].color == from + middle as u32 {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        from + low as u32
+        first_gap(self.slots(vertex), |slot| slot.color, from)
     }
 
     fn free_at_both(&self, a: u32, b: u32) -> u32 {

@@ -89,6 +89,17 @@ pub enum Error {
         vertex: u32,
     },
 
+    /// More faces and lines meet at a vertex than can be simulated in any time.
+    #[error("{degree} faces and lines meet at vertex {vertex}, but at most {most} may")]
+    Degree {
+        /// The vertex.
+        vertex: u32,
+        /// How many meet there.
+        degree: u32,
+        /// How many may.
+        most: u32,
+    },
+
     /// A body has a hole: an edge belongs to one triangle only.
     #[error("the body is open: the edge between vertices {a} and {b} belongs to one triangle only")]
     OpenEdge {

@@ -18,6 +18,7 @@
 
 use std::ops::Range;
 
+use crate::coloring::first_gap;
 use crate::mesh::Mesh;
 use crate::params::Link;
 use crate::topology::root;
@@ -116,13 +117,16 @@ impl Opposites {
 
 /// The only other edge at a vertex that shares no region with this one.
 fn follower(edge: u32, around: &[u32], regions: &[Vec<u32>]) -> Option<u32> {
+    // A vertex with more than four edges is irregular whatever its regions say, and nobody need compare all its pairs.
+    if around.len() > 4 {
+        return None;
+    }
     let apart = |other: &&u32| {
         **other != edge && !regions[edge as usize].iter().any(|region| regions[**other as usize].contains(region))
     };
     let mut candidates = around.iter().filter(apart);
     let first = candidates.next()?;
-    // A vertex with more than four edges is irregular whatever its regions say.
-    if candidates.next().is_some() || around.len() > 4 { None } else { Some(*first) }
+    if candidates.next().is_some() { None } else { Some(*first) }
 }
 
 /// Numbers of the regions at each edge: triangles that are joined across sides which are springs, or free, are one region. The
@@ -235,6 +239,10 @@ fn assign(vertex_count: usize, paths: &[Path]) -> Vec<u32> {
         }
     }
     let mut family = vec![u32::MAX; paths.len()];
+    // Families of the paths at a vertex, ascending, and whether all of them have been put into the queue: so the work is
+    // linear however many paths meet.
+    let mut used: Vec<Vec<u32>> = vec![Vec::new(); vertex_count];
+    let mut seen = vec![false; vertex_count];
     let mut queue = std::collections::VecDeque::new();
     for root in 0..paths.len() as u32 {
         if family[root as usize] != u32::MAX {
@@ -245,14 +253,25 @@ fn assign(vertex_count: usize, paths: &[Path]) -> Vec<u32> {
             if family[path as usize] != u32::MAX {
                 continue;
             }
-            let crossing = || paths[path as usize].vertices.iter().flat_map(|&vertex| &at[vertex as usize]);
-            let mut used: Vec<u32> =
-                crossing().map(|&other| family[other as usize]).filter(|family| *family != u32::MAX).collect();
-            used.sort_unstable();
-            used.dedup();
-            let free = (0..).zip(&used).find(|(free, used)| free != *used).map_or(used.len() as u32, |(free, _)| free);
+            let vertices = || paths[path as usize].vertices.iter().map(|vertex| *vertex as usize);
+            // The smallest that is free at one vertex after another, until nothing changes.
+            let mut free = 0;
+            loop {
+                let next = vertices().fold(free, |free, vertex| first_gap(&used[vertex], |family| *family, free));
+                if next == free {
+                    break;
+                }
+                free = next;
+            }
             family[path as usize] = free;
-            queue.extend(crossing().filter(|&&other| family[other as usize] == u32::MAX));
+            for vertex in vertices() {
+                if let Err(place) = used[vertex].binary_search(&free) {
+                    used[vertex].insert(place, free);
+                }
+                if !std::mem::replace(&mut seen[vertex], true) {
+                    queue.extend(at[vertex].iter().filter(|other| family[**other as usize] == u32::MAX));
+                }
+            }
         }
     }
     family

@@ -306,6 +306,37 @@ fn make_likely_valid(mesh: &mut MeshDescriptor) {
     mesh.mass = Mass::PerVertex(vec![1.0; count as usize]);
 }
 
+/// Lines from one vertex to so many others.
+fn star(lines: u32) -> MeshDescriptor {
+    let mut positions = vec![[0.0; 3]];
+    positions.extend((0..lines).map(|line| [(line % 100) as f32, (line / 100) as f32, 1.0]));
+    MeshDescriptor { positions, lines: (1..=lines).map(|end| [0, end]).collect(), ..Default::default() }
+}
+
+#[test]
+fn a_vertex_of_any_degree_costs_no_square_of_it() {
+    // At the bound: every line is a yarn of a family of its own. 200,000 lines at one vertex took 10 GB.
+    let mesh = Mesh::new(star(4096)).expect("a valid mesh");
+    let topology = Topology::new(&mesh);
+    assert_eq!((topology.yarns.families.len(), topology.coloring.color_count()), (4096, 4096));
+    // Beyond it, by name.
+    assert_error!(Mesh::new(star(4097)).expect_err("too many"), Error::Degree { vertex: 0, degree: 4097, most: 4096 });
+    assert_error!(Mesh::new(star(200_000)).expect_err("too many"), Error::Degree { degree: 200_000, .. });
+    // Pages of a book: triangles at one edge.
+    let pages = |count: u32| {
+        let mut descriptor = star(count);
+        descriptor.lines.clear();
+        descriptor.faces = (2..=count).map(|page| Face::Triangle([0, 1, page])).collect();
+        Mesh::new(descriptor)
+    };
+    assert!(pages(4096).is_ok());
+    assert_error!(pages(5000).expect_err("too many"), Error::Degree { vertex: 0, degree: 4999, .. });
+    // A line that is given twice is one.
+    let mut twice = star(4096);
+    twice.lines.extend(star(4096).lines);
+    assert!(Mesh::new(twice).is_ok());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..Default::default() })]
 

@@ -1,5 +1,6 @@
 //! What a description of a cloth must satisfy.
 
+use super::links::ends;
 use super::{EdgeKind, EdgeOverride, Face};
 use crate::error::{Error, Result};
 
@@ -9,6 +10,8 @@ const FARTHEST: f32 = 1e18;
 /// Masses whose reciprocal is a normal `f32`, with room for products.
 pub(super) const LIGHTEST: f32 = 1e-30;
 const HEAVIEST: f32 = 1e30;
+/// Faces and lines that may meet at a vertex.
+const MOST_DEGREE: u32 = 4096;
 
 pub(super) fn check(
     field: &'static str,
@@ -55,6 +58,19 @@ pub(super) fn check_counts(vertex_count: usize, link_count: usize) -> Result<()>
         return too_many("link count", links, expected);
     }
     Ok(())
+}
+
+/// Edges at one vertex are moved one after another, each by dispatches of its own.
+pub(super) fn check_degrees(vertex_count: usize, faces: &[Face], lines: &[u64]) -> Result<()> {
+    let mut degrees = vec![0_u32; vertex_count];
+    let ends = lines.iter().flat_map(|line| ends(*line));
+    for vertex in faces.iter().flat_map(|face| face.vertices().iter().copied()).chain(ends) {
+        degrees[vertex as usize] += 1;
+    }
+    match degrees.iter().position(|degree| *degree > MOST_DEGREE) {
+        Some(vertex) => Err(Error::Degree { vertex: vertex as u32, degree: degrees[vertex], most: MOST_DEGREE }),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn check_vertices(field: &'static str, index: usize, vertices: &[u32], count: usize) -> Result<()> {

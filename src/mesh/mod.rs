@@ -37,6 +37,7 @@
 //! | an edge with both ends pinned | kept in [`Mesh::edges`], but no solver can move it |
 //! | several disconnected pieces | valid: a batch |
 //! | edges of very different lengths, folded or thin quads | valid, but [`Mesh::quality`] names them |
+//! | a vertex where more than 4,096 faces and lines meet | [`Error::Degree`] |
 //! | more than 2³¹−1 vertices, or links that do not fit 32-bit incidence | [`Error::OutOfRange`] |
 
 pub mod bending;
@@ -52,7 +53,8 @@ use crate::error::{Error, Result};
 use crate::params::Link;
 use bending::{Hinge, Pair};
 use check::{
-    check, check_counts, check_duplicate_faces, check_masses, check_overrides, check_positions, check_vertices,
+    check, check_counts, check_degrees, check_duplicate_faces, check_masses, check_overrides, check_positions,
+    check_vertices,
 };
 use links::{Links, Pairs, ends};
 use mass::lump;
@@ -233,6 +235,7 @@ impl Mesh {
         check_overrides(&overrides, count)?;
 
         let pairs = Pairs::new(&faces, &lines);
+        check_degrees(count, &faces, &pairs.lines)?;
         let woven = match &weave {
             Some(weave) => {
                 weave.check(faces.len())?;
