@@ -196,6 +196,41 @@ fn a_device_with_less_than_the_needed_limits_is_refused() {
 }
 
 #[test]
+#[test]
+fn every_limit_that_is_too_low_is_refused_by_its_name() {
+    let adapters = pollster::block_on(Gpu::adapters());
+    let Some(adapter) = adapters.iter().find(|a| Gpu::check(a).is_ok()) else {
+        assert!(!gpu_required());
+        return;
+    };
+    let required = Gpu::required_limits;
+    let lowered = [
+        (
+            "max_uniform_buffers_per_shader_stage",
+            wgpu::Limits { max_uniform_buffers_per_shader_stage: 1, ..required() },
+        ),
+        ("max_uniform_buffer_binding_size", wgpu::Limits { max_uniform_buffer_binding_size: 64, ..required() }),
+        (
+            "max_dynamic_uniform_buffers_per_pipeline_layout",
+            wgpu::Limits { max_dynamic_uniform_buffers_per_pipeline_layout: 0, ..required() },
+        ),
+        ("max_bindings_per_bind_group", wgpu::Limits { max_bindings_per_bind_group: 90, ..required() }),
+    ];
+    for (expected, required_limits) in lowered {
+        let descriptor = wgpu::DeviceDescriptor { required_limits, ..Default::default() };
+        let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).unwrap();
+        let outcome = pollster::block_on(Gpu::new(&device, &queue))
+            .and_then(|gpu| Cloth::on_gpu_blocking(&gpu, scene::hang(5).unwrap(), settings()).map(drop));
+        match outcome {
+            Err(Error::Limit { limit, needed, available }) => {
+                assert_eq!(limit, expected);
+                assert!(needed > available, "{limit}: {needed}, {available}");
+            }
+            other => panic!("{expected}: {other:?}"),
+        }
+    }
+}
+
 fn what_is_not_finite_never_becomes_public() {
     for gpu in gpus() {
         let mut cloth = on(&gpu, scene::hang(9).unwrap());

@@ -144,6 +144,18 @@ impl Gpu {
             storage as u64,
             limits.max_storage_buffers_per_shader_stage.into(),
         )?;
+        let uniform = interface.bindings.len() - storage;
+        need(
+            "max_uniform_buffers_per_shader_stage",
+            uniform as u64 + 1,
+            limits.max_uniform_buffers_per_shader_stage.into(),
+        )?;
+        let last = interface.bindings.iter().map(|binding| u64::from(binding.slot)).max();
+        need(
+            "max_bindings_per_bind_group",
+            last.map_or(0, |last| last + 1),
+            limits.max_bindings_per_bind_group.into(),
+        )?;
         let entries: Vec<wgpu::BindGroupLayoutEntry> = interface
             .bindings
             .iter()
@@ -224,6 +236,15 @@ fn check_limits(limits: &wgpu::Limits) -> Result<()> {
     let wanted = Gpu::required_limits();
     let group = crate::params::GROUP as u32;
     need("max_bind_groups", 2, limits.max_bind_groups.into())?;
+    // The frame and the record of the dispatch.
+    need("max_uniform_buffers_per_shader_stage", 2, limits.max_uniform_buffers_per_shader_stage.into())?;
+    let uniform = size_of::<crate::params::Frame>().max(size_of::<crate::params::Range>()) as u64;
+    need("max_uniform_buffer_binding_size", uniform, limits.max_uniform_buffer_binding_size)?;
+    need(
+        "max_dynamic_uniform_buffers_per_pipeline_layout",
+        1,
+        limits.max_dynamic_uniform_buffers_per_pipeline_layout.into(),
+    )?;
     need(
         "max_storage_buffers_per_shader_stage",
         wanted.max_storage_buffers_per_shader_stage.into(),
