@@ -147,6 +147,15 @@ pub enum Error {
         limit: u64,
     },
 
+    /// The host has not enough memory.
+    #[error("the cloth needs about {} of memory{}", megabytes(*needed), free(*available))]
+    Memory {
+        /// Bytes that are needed, about.
+        needed: u64,
+        /// Bytes that are there, where that is known.
+        available: Option<u64>,
+    },
+
     /// A solid that does not exist was named.
     #[error("there is no solid {solid}: the scene has {count}")]
     NoSuchSolid {

@@ -69,6 +69,7 @@ mod gpu;
 mod hold;
 pub mod io;
 pub mod lockstep;
+mod memory;
 pub mod mesh;
 pub mod params;
 pub mod program;
@@ -94,6 +95,7 @@ pub use cloth::{Cloth, FrameCost, FrameInput, Live, PinTarget, Pose, vertex_attr
 pub use error::{Error, Result};
 pub use gpu::{Backend, Choice, Gpu, Pending};
 pub use hold::{Attachment, Hold, Selection};
+pub use memory::MemoryEstimate;
 pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, MeshQuality, Weave};
 pub use report::{LoadedEdge, Report, Snapshot, Strain, ThreadStrain};
 pub use scene::Scene;

@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::fields::{Fields, Sizes};
 use crate::gpu::readback::Waiting;
 use crate::gpu::{Backend, Gpu, runner};
+use crate::memory::{MemoryEstimate, check_available};
 use crate::mesh::Mesh;
 use crate::params::{Air, Frame, SolidRow};
 use crate::program::{Part, Program};
@@ -74,9 +75,9 @@ pub struct Cloth {
     unfinished: bool,
     /// Why it runs where it runs.
     reason: String,
-}
     /// What may stop a step.
     cancel: Option<Cancel>,
+}
 
 /// Shorter frames are saved up: the strain that is left within the limit is corrected within one substep, and a substep
 /// of microseconds would make that a speed.
@@ -123,10 +124,18 @@ enum Engine {
 }
 
 impl Cloth {
+    /// What a cloth would need, before any of it is allocated.
+    ///
+    /// # Errors
+    /// [`Error::Field`] or [`Error::Shader`] for fields and kernels of a user's own.
+    pub fn memory_estimate(scene: &Scene, settings: &Settings) -> Result<MemoryEstimate> {
+        MemoryEstimate::new(&Sizes::of_scene(scene), settings)
+    }
+
     /// A cloth on the CPU.
     ///
     /// # Errors
-    /// As [`Settings::validate`]; [`Error::LengthMismatch`] or [`Error::NotFinite`] for the start positions.
+    /// [`Error::Memory`] if there is not enough; as [`Settings::validate`]; [`Error::LengthMismatch`] or [`Error::NotFinite`] for the start positions.
     ///
     /// ```
     /// use taut::{Cloth, FrameInput, Settings, scene};
@@ -139,6 +148,7 @@ impl Cloth {
     /// # Ok::<(), taut::Error>(())
     /// ```
     pub fn on_cpu(scene: Scene, settings: Settings) -> Result<Self> {
+        check_available(&scene, &settings)?;
         let (shape, solids, fields, recorded) = set_up(scene, &settings)?;
         let runner = cpu::Runner::new(&every_kernel(&shape, &settings, &recorded)?, &fields)?;
         Ok(Self::assembled(shape, solids, settings, fields, Engine::Cpu(runner), recorded))
@@ -149,6 +159,8 @@ impl Cloth {
     /// # Errors
     /// As [`Cloth::on_cpu`]; [`Error::Limit`] if the mesh is too large for the device, [`Error::Device`] if it fails.
     pub async fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
+        Self::memory_estimate(&scene, &settings)?.check_device(&gpu.device.limits())?;
+        check_available(&scene, &settings)?;
         let (shape, solids, fields, recorded) = set_up(scene, &settings)?;
         let mut runner = runner::Runner::new(gpu, &every_kernel(&shape, &settings, &recorded)?, &fields).await?;
         runner.assemble(&recorded.program)?;
@@ -237,6 +249,7 @@ impl Cloth {
             gust_phase: 0.0,
             unfinished: false,
             reason: reason.into(),
+            cancel: None,
         }
     }
 
@@ -249,7 +262,6 @@ impl Cloth {
     pub fn topology(&self) -> &Topology {
         &self.shape.topology
     }
-            cancel: None,
 
     /// The settings.
     pub fn settings(&self) -> &Settings {
@@ -392,6 +404,17 @@ impl Cloth {
     }
 
     async fn step_with(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
+        let Some(cancel) = self.cancel.clone() else { return self.run_frame(input, waiting).await };
+        Cancel::check(Some(&cancel))?;
+        let before = self.before()?;
+        let outcome = self.run_frame(input, waiting).await;
+        if matches!(outcome, Err(Error::Cancelled)) {
+            self.take_back(before, waiting)?;
+        }
+        outcome
+    }
+
+    async fn run_frame(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
         let Some(frame) = self.begin(input, None)? else { return Ok(()) };
         let (commands, solids) = (self.fields.index("commands")?, self.fields.index("solids")?);
         self.dispatches = match &mut self.engine {
@@ -404,17 +427,6 @@ impl Cloth {
                 let most = self.settings.dispatches_per_submission.into();
                 let inputs = inputs(&frame, self.fields.words(commands), self.fields.words(solids));
                 runner.run(&inputs, most, waiting, self.cancel.as_ref()).await?
-        let Some(cancel) = self.cancel.clone() else { return self.run_frame(input, waiting).await };
-        Cancel::check(Some(&cancel))?;
-        let before = self.before()?;
-        let outcome = self.run_frame(input, waiting).await;
-        if matches!(outcome, Err(Error::Cancelled)) {
-            self.take_back(before, waiting)?;
-        }
-        outcome
-    }
-
-    async fn run_frame(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
             }
         };
         self.end()

@@ -36,21 +36,7 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
     let bend_incidence = bend_incidence(&mesh);
-    let sizes = Sizes {
-        vertices: mesh.vertex_count(),
-        edges: mesh.edge_count(),
-        springs: mesh.springs().len(),
-        yarns: topology.yarns.yarns.len(),
-        edge_incidence: topology.edge_incidence.words().len(),
-        spring_incidence: spring_incidence.len(),
-        triangle_corners: triangles.len(),
-        triangle_incidence: triangle_incidence.words().len(),
-        bend_incidence: bend_incidence.len(),
-        hinges: mesh.hinges().len(),
-        bends: !mesh.bending_pairs().is_empty(),
-        solids: solids.len(),
-        distances: distances.len(),
-    };
+    let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len());
     let extra: Vec<Spec> =
         settings.stages.iter().flat_map(|stage| stage.fields()).chain(settings.method.solver().fields()).collect();
     let mut fields = Fields::new(sizes, &extra)?;

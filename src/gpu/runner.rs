@@ -15,7 +15,8 @@ use crate::program::{Dispatch, Item, Program, Shape};
 use crate::reflect;
 
 /// Fields that a cloth needs on the GPU even if no kernel of its program mentions them.
-const ALWAYS: [&str; 7] = ["vertices", "normals", "triangles", "reactions", "velocities", "guards", "meters"];
+pub(crate) const ALWAYS: [&str; 7] =
+    ["vertices", "normals", "triangles", "reactions", "velocities", "guards", "meters"];
 
 /// Iterations of a loop that are submitted before the host looks for the first time whether it goes on.
 const FIRST_BATCH: u32 = 4;
@@ -51,9 +52,9 @@ pub(crate) struct Runner {
     pub(super) timer: Option<Timer>,
     /// Time of the last step by it \[s\].
     pub(super) seconds: Option<f64>,
-}
     /// Buffers and copies of them, from before a frame that may be taken back.
     pub(super) kept: Vec<(wgpu::Buffer, wgpu::Buffer)>,
+}
 
 impl Runner {
     /// Creates and fills the buffers, compiles the kernels, binds them.
@@ -70,8 +71,8 @@ impl Runner {
             habits: vec![FIRST_BATCH; crate::params::GUARDS],
             timer: None,
             seconds: None,
-        };
             kept: Vec::new(),
+        };
         for name in ALWAYS {
             runner.make_buffer(fields, fields.index(name)?).await?;
         }
@@ -185,7 +186,7 @@ impl Runner {
         }
         let spec = &self.specs[number];
         let bytes: &[u8] = bytemuck::cast_slice(fields.words(number));
-        let size = (bytes.len() as u64).max(spec.stride as u64).next_multiple_of(16);
+        let size = buffer_size(spec, bytes.len() as u64);
         let limits = self.gpu.device.limits();
         need("max_storage_buffer_binding_size", size, limits.max_storage_buffer_binding_size)?;
         need("max_buffer_size", size, limits.max_buffer_size)?;
@@ -209,9 +210,9 @@ impl Runner {
             buffer
         });
         outcome.await?;
-        self.buffers[number] = Some(buffer);
         // What is kept of a frame must have this one, too.
         self.kept.clear();
+        self.buffers[number] = Some(buffer);
         Ok(())
     }
 
@@ -353,6 +354,11 @@ pub(super) fn begin<'a>(
     timestamp_writes: Option<wgpu::ComputePassTimestampWrites<'_>>,
 ) -> wgpu::ComputePass<'a> {
     encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("taut"), timestamp_writes })
+}
+
+/// Bytes of the buffer of a field that has so many.
+pub(crate) fn buffer_size(spec: &Spec, bytes: u64) -> u64 {
+    bytes.max(spec.stride as u64).next_multiple_of(16)
 }
 
 fn range(dispatch: &Dispatch) -> Range {

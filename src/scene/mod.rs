@@ -71,7 +71,7 @@ pub const NAMES: [&str; 11] = [
 ];
 
 /// The largest size of a scene.
-const MOST: u32 = 4096;
+pub(crate) const MOST: u32 = 4096;
 /// Bending stiffness of a light cotton, N·m.
 const COTTON_BENDING: f32 = 1e-5;
 /// Corners of an ellipse of the dress form.

@@ -3,14 +3,15 @@
 
 mod adapters;
 mod bench;
+mod memory;
 mod mesh;
 mod options;
 mod output;
 mod render;
 mod run;
 mod scene;
-mod summary;
 mod signals;
+mod summary;
 mod validate;
 #[cfg(feature = "viewer")]
 mod view;

@@ -106,6 +106,7 @@ pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
         return Ok(Opened { options, scene, size: None, origin: Some(origin), file: None, noise });
     }
     if !is_file(&options.scene) {
+        crate::memory::check(&options)?;
         let (scene, noise) = noisy(&options, Scene::named(&options.scene, options.size)?, None)?;
         let size = Some(options.size);
         return Ok(Opened { options, scene, size, origin: None, file: None, noise });

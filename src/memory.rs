@@ -1,0 +1,259 @@
+//! What a cloth needs, before any of it is allocated.
+
+use std::collections::BTreeSet;
+
+use crate::cpu::key;
+use crate::error::{Error, Result};
+use crate::fields::{Sizes, Spec, TABLE};
+use crate::gpu::need;
+use crate::gpu::runner::{ALWAYS, buffer_size};
+use crate::mesh::{Face, Mesh};
+use crate::program::Recorder;
+use crate::reflect;
+use crate::scene::Scene;
+use crate::settings::Settings;
+use crate::solid::Solid;
+use crate::stage;
+use crate::substeps::Plan;
+use crate::yarns::{Yarn, Yarns};
+
+/// What a cloth needs, from counts alone: a matter of milliseconds at any size.
+///
+/// ```
+/// use taut::{Cloth, MemoryEstimate, Scene, Settings, scene};
+///
+/// let scene = scene::hang(71)?;
+/// let estimate = Cloth::memory_estimate(&scene, &Settings::default())?;
+/// assert!(estimate.host > 71 * 71 * 500 && estimate.host < 71 * 71 * 3000);
+/// assert!(estimate.check_device(&taut::wgpu::Limits::default()).is_ok());
+///
+/// // A scene that was never made.
+/// let large = MemoryEstimate::new(&Scene::expected_sizes("hang", 4096)?, &Settings::default())?;
+/// assert!(large.check_device(&taut::wgpu::Limits::default()).is_err());
+/// # Ok::<(), taut::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryEstimate {
+    /// Bytes of the host while the cloth is made, its mesh included: an estimate, within a quarter of what is found for
+    /// sheets. On a GPU all of it is needed, too.
+    pub host: u64,
+    /// Bytes of the fields on the host.
+    pub fields: u64,
+    /// Bytes of the buffers on a device at most.
+    pub device: u64,
+    /// Bytes of the largest buffer that is needed whatever the yarns are like: it must fit into one binding.
+    pub largest: u64,
+    /// The field that it holds.
+    pub largest_field: &'static str,
+}
+
+/// Bytes of a mesh and its topology, and of what comes and goes while they are made: per vertex, edge or spring, and
+/// triangle. Found by measuring sheets.
+const PER_VERTEX: u64 = 80;
+const PER_LINK: u64 = 24;
+const PER_TRIANGLE: u64 = 24;
+
+impl MemoryEstimate {
+    /// The need of a cloth of these sizes.
+    ///
+    /// # Errors
+    /// As [`crate::Cloth::on_cpu`], for fields and kernels of a user's own.
+    pub fn new(sizes: &Sizes, settings: &Settings) -> Result<Self> {
+        settings.method.solver().validate()?;
+        let specs = specs(settings);
+        let bytes = |spec: &Spec| bytes(sizes, spec);
+        // What is traced later decides which kernels there are: woven cloth of short or long yarns, or neither.
+        let used = [(2, 8), (2, 300), (8, 1)].map(|(families, length)| used(sizes, &specs, settings, families, length));
+        let [short, long, loose] = used;
+        let (short, long, loose) = (short?, long?, loose?);
+        let size = |number: &usize| buffer_size(&specs[*number], bytes(&specs[*number]));
+        let all: BTreeSet<usize> = short.iter().chain(&long).chain(&loose).copied().collect();
+        let certain = short.iter().filter(|number| long.contains(number) && loose.contains(number));
+        let largest = certain.max_by_key(|number| size(number));
+        Ok(Self {
+            host: host(sizes, settings),
+            fields: specs.iter().map(bytes).sum(),
+            device: all.iter().map(size).sum(),
+            largest: largest.map_or(0, size),
+            largest_field: largest.map_or("", |number| specs[*number].name),
+        })
+    }
+
+    /// Whether a device with these limits can hold the largest buffer.
+    ///
+    /// # Errors
+    /// [`Error::Limit`].
+    pub fn check_device(&self, limits: &wgpu::Limits) -> Result<()> {
+        need("max_storage_buffer_binding_size", self.largest, limits.max_storage_buffer_binding_size)?;
+        need("max_buffer_size", self.largest, limits.max_buffer_size)
+    }
+
+    /// Whether the host has so much.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn check_host(&self, available: u64) -> Result<()> {
+        let needed = self.host;
+        if needed <= available { Ok(()) } else { Err(Error::Memory { needed, available: Some(available) }) }
+    }
+}
+
+/// All fields of a cloth.
+fn specs(settings: &Settings) -> Vec<Spec> {
+    let extra = settings.stages.iter().flat_map(|stage| stage.fields());
+    TABLE.iter().copied().chain(extra).chain(settings.method.solver().fields()).collect()
+}
+
+/// Bytes of a field.
+fn bytes(sizes: &Sizes, spec: &Spec) -> u64 {
+    sizes.of(spec.domain) as u64 * spec.stride as u64
+}
+
+/// Bytes of the host while a cloth is made.
+fn host(sizes: &Sizes, settings: &Settings) -> u64 {
+    let fields: u64 = specs(settings).iter().map(|spec| bytes(sizes, spec)).sum();
+    let links = (sizes.edges + sizes.springs) as u64;
+    let triangles = sizes.triangle_corners as u64 / 3;
+    fields + PER_VERTEX * sizes.vertices as u64 + PER_LINK * links + PER_TRIANGLE * triangles
+}
+
+/// Fails where so many bytes cannot be had, and gives them back: what asks for them in pieces afterwards would end the
+/// program where they run out. A system that lends more than it has is not found out by this.
+pub(crate) fn check_available(scene: &Scene, settings: &Settings) -> Result<()> {
+    let needed = host(&Sizes::of_scene(scene), settings);
+    let probe = usize::try_from(needed).map(|bytes| Vec::<u8>::new().try_reserve_exact(bytes));
+    if matches!(probe, Ok(Ok(()))) { Ok(()) } else { Err(Error::Memory { needed, available: None }) }
+}
+
+/// Numbers of the fields that a device needs for a cloth with so many families of yarns of this length.
+fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, length: u32) -> Result<BTreeSet<usize>> {
+    let sizes = Sizes { yarns: sizes.edges / length as usize, ..*sizes };
+    let yarn = |number: u32| Yarn { edges: number * length..(number + 1) * length, closed: false };
+    let yarns = Yarns {
+        edges: Vec::new(),
+        canonical: Vec::new(),
+        yarns: (0..families).map(yarn).collect(),
+        families: (0..families).map(|number| number..number + 1).collect(),
+    };
+    let colors: Vec<_> = (0..families).map(|color| color..color + 1).collect();
+    let settings = Settings { wind: Some(settings.wind.unwrap_or_default()), ..settings.clone() };
+    let named = |name: &&str| specs.iter().position(|spec| spec.name == *name);
+    let mut used: BTreeSet<usize> = ALWAYS.iter().filter_map(named).collect();
+    for both in [false, true] {
+        let mut recorder =
+            Recorder::new(&sizes, &colors, 0).with_yarns(&yarns).with_constraints(both || sizes.solids > 0);
+        let plan = Plan { implicit: both, most: 2, bounded: true, ..Plan::default() };
+        stage::record_frame(&mut recorder, &plan, &settings);
+        let mut known = BTreeSet::new();
+        for dispatch in recorder.finish()?.dispatches() {
+            if !known.insert(key(dispatch)) {
+                continue;
+            }
+            let (_, interface) = reflect::interface(dispatch.kernel)?;
+            used.extend(reflect::resolve(dispatch, &interface, specs)?);
+        }
+    }
+    Ok(used)
+}
+
+impl Sizes {
+    /// Those of a mesh among solids, with so many yarns; there are never more than edges.
+    pub fn of_mesh(mesh: &Mesh, solids: &[Solid], yarns: usize) -> Self {
+        let (vertices, edges, springs) = (mesh.vertex_count(), mesh.edge_count(), mesh.springs().len());
+        let triangles: usize = mesh.faces().iter().map(|face| if matches!(face, Face::Quad(_)) { 2 } else { 1 }).sum();
+        let (pairs, hinges) = (mesh.bending_pairs().len(), mesh.hinges().len());
+        let lists = vertices + 1;
+        Self {
+            vertices,
+            edges,
+            springs,
+            yarns,
+            // Both ends of a link, with the other end beside a spring's.
+            edge_incidence: lists + 2 * edges,
+            spring_incidence: lists + 4 * springs,
+            triangle_corners: 3 * triangles,
+            triangle_incidence: lists + 3 * triangles,
+            // The corners of hinges, or the other end and the weight of pairs.
+            bend_incidence: lists + 4 * if hinges > 0 { hinges } else { pairs },
+            hinges,
+            bends: pairs > 0,
+            solids: solids.len(),
+            distances: solids.iter().map(|solid| solid.distances().len()).sum(),
+        }
+    }
+
+    /// Those of a scene at most: yarns are not traced.
+    pub(crate) fn of_scene(scene: &Scene) -> Self {
+        Self::of_mesh(&scene.mesh, &scene.solids, scene.mesh.edge_count())
+    }
+
+    /// One number after another.
+    fn counts(&self) -> [usize; 12] {
+        [
+            self.vertices,
+            self.edges,
+            self.springs,
+            self.yarns,
+            self.edge_incidence,
+            self.spring_incidence,
+            self.triangle_corners,
+            self.triangle_incidence,
+            self.bend_incidence,
+            self.hinges,
+            self.solids,
+            self.distances,
+        ]
+    }
+
+    fn of_counts(counts: [usize; 12], bends: bool) -> Self {
+        let [vertices, edges, springs, yarns, edge_incidence, spring_incidence, corners, rest @ ..] = counts;
+        let [triangle_incidence, bend_incidence, hinges, solids, distances] = rest;
+        Self {
+            vertices,
+            edges,
+            springs,
+            yarns,
+            edge_incidence,
+            spring_incidence,
+            triangle_corners: corners,
+            triangle_incidence,
+            bend_incidence,
+            hinges,
+            bends,
+            solids,
+            distances,
+        }
+    }
+}
+
+/// The smallest of three scenes whose sizes are those of all larger ones continued.
+const FIRST: u32 = 6;
+
+impl Scene {
+    /// Sizes of the cloth of [`Scene::named`], without making it: every count of a sheet or a chain is a polynomial of its
+    /// size, of degree 2 at most, and three small ones are enough to know it.
+    ///
+    /// # Errors
+    /// As [`Scene::named`].
+    pub fn expected_sizes(name: &str, size: u32) -> Result<Sizes> {
+        let made = |size: u32| {
+            let Self { mesh, solids, .. } = Self::named(name, size)?;
+            Ok::<_, Error>(Sizes::of_mesh(&mesh, &solids, Yarns::new(&mesh).yarns.len()))
+        };
+        // What cannot be made is refused before anything is.
+        if !(FIRST + 3..=crate::scene::MOST).contains(&size) {
+            return made(size);
+        }
+        let [first, second, third] = [FIRST, FIRST + 1, FIRST + 2].map(made);
+        let (first, second, third) = (first?, second?, third?);
+        let (mut counts, steps) = (first.counts(), (size - FIRST) as usize);
+        for (count, (second, third)) in counts.iter_mut().zip(second.counts().into_iter().zip(third.counts())) {
+            // Newton's forward differences.
+            let slope = second - *count;
+            let bend = third - second - slope;
+            *count += steps * slope + steps * (steps - 1) / 2 * bend;
+        }
+        Ok(Sizes::of_counts(counts, first.bends))
+    }
+}

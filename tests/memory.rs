@@ -1,0 +1,76 @@
+//! What a cloth is said to need, against what it has.
+
+mod common;
+
+use common::*;
+use taut::fields::Sizes;
+use taut::topology::Topology;
+use taut::{Cloth, Error, MemoryEstimate, Scene, Settings, scene, wgpu};
+
+#[test]
+fn sizes_of_scenes_are_known_without_making_them() {
+    for name in scene::NAMES {
+        for size in [3, 7, 8, 9, 10, 33, 64] {
+            let made = Scene::named(name, size).expect("a scene");
+            let yarns = Topology::new(&made.mesh).yarns.yarns.len();
+            let expected = Sizes::of_mesh(&made.mesh, &made.solids, yarns);
+            assert_eq!(Scene::expected_sizes(name, size).expect("sizes"), expected, "{name} {size}");
+            let cloth = cpu(made, Settings::default());
+            assert_eq!(cloth.fields().expect("on the CPU").sizes(), &expected, "{name} {size}");
+        }
+        assert!(matches!(Scene::expected_sizes(name, 4097), Err(Error::SceneSize { .. })), "{name}");
+        assert!(matches!(Scene::expected_sizes(name, 1), Err(Error::SceneSize { .. })), "{name}");
+    }
+    assert!(matches!(Scene::expected_sizes("nothing", 9), Err(Error::UnknownScene { .. })));
+}
+
+#[test]
+fn the_estimate_of_the_fields_is_right_within_five_percent() {
+    for name in scene::NAMES {
+        let made = Scene::named(name, 24).expect("a scene");
+        let estimate = Cloth::memory_estimate(&made, &Settings::default()).expect("an estimate");
+        let cloth = cpu(made, Settings::default());
+        let fields = cloth.fields().expect("on the CPU");
+        let found: usize = (0..fields.specs().len()).map(|number| 4 * fields.words(number).len()).sum();
+        let ratio = estimate.fields as f64 / found as f64;
+        assert!((1.0..1.05).contains(&ratio), "{name}: {ratio}");
+        assert!(estimate.largest <= estimate.device && estimate.fields < estimate.host, "{name}: {estimate:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_a_device_is_refused_from_counts_alone() {
+    let limits = wgpu::Limits::default();
+    for (solver, method) in methods() {
+        let settings = Settings { method, ..Default::default() };
+        let fits = |size| {
+            let sizes = Scene::expected_sizes("curtain", size).expect("sizes");
+            let estimate = MemoryEstimate::new(&sizes, &settings).expect("an estimate");
+            estimate.check_device(&limits)
+        };
+        assert!(fits(700).is_ok(), "{solver}");
+        match fits(4096) {
+            Err(Error::Limit { limit: "max_storage_buffer_binding_size", needed, available }) => {
+                assert_eq!(available, 128 << 20, "{solver}");
+                assert!(needed > available, "{solver}: {needed}");
+            }
+            other => panic!("{solver}: {other:?}"),
+        }
+    }
+    // A device refuses what was foretold, and what was not foretold it takes.
+    let Some(gpu) = gpu_with(wgpu::Limits { max_storage_buffer_binding_size: 8192, ..limits }) else {
+        assert!(!gpu_required());
+        return;
+    };
+    for (solver, method) in methods() {
+        let settings = Settings { method, ..Default::default() };
+        for size in 4..20 {
+            let made = scene::curtain(size).expect("a scene");
+            let estimate = Cloth::memory_estimate(&made, &settings).expect("an estimate");
+            let foretold = estimate.check_device(&gpu.device().limits()).is_err();
+            let refused = Cloth::on_gpu_blocking(&gpu, made, settings.clone()).is_err();
+            assert!(!foretold || refused, "{solver} {size}");
+            assert!(foretold == refused || size > 9, "{solver} {size}: {estimate:?}");
+        }
+    }
+}
