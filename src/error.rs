@@ -48,7 +48,7 @@ pub enum Error {
     },
 
     /// A number is outside what it may be; NaN is outside everything.
-    #[error("{field}{} is {value}, but must be {expected}", subscript(*index))]
+    #[error("{field}{} is {}, but must be {expected}", subscript(*index), number(*value))]
     OutOfRange {
         /// The field that holds the number.
         field: &'static str,
@@ -417,6 +417,23 @@ pub enum Error {
 #[cfg(feature = "import")]
 fn name(path: Option<&std::path::Path>) -> String {
     path.map_or_else(|| "the mesh".to_owned(), |path| path.display().to_string())
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
+}
+
+fn free(available: Option<u64>) -> String {
+    available.map_or_else(
+        || ", which cannot be had".to_owned(),
+        |available| format!(", but only {} are free", megabytes(available)),
+    )
+}
+
+/// A number as people write it: with an exponent where there would be many digits.
+pub(crate) fn number(value: f64) -> String {
+    let plain = value == 0.0 || !value.is_finite() || (1e-6..1e16).contains(&value.abs());
+    if plain { value.to_string() } else { format!("{value:e}") }
 }
 
 fn subscript(index: Option<usize>) -> String {

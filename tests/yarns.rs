@@ -362,16 +362,16 @@ fn lines_precondition_and_a_chain_needs_one_iteration() {
 /// An elastic seam or a slit between quads does not cut the yarns that cross it.
 #[test]
 fn a_seam_of_springs_cuts_no_yarn() {
-    let sheet = taut::scene::sheet(5).expect("a known scene");
+    let sheet = scene::sheet(5).expect("a known scene");
     let seam = taut::EdgeOverride { ends: [11, 12], kind: taut::EdgeKind::Free, rest: None };
-    let mesh = taut::Mesh::new(taut::MeshDescriptor {
+    let mesh = Mesh::new(MeshDescriptor {
         positions: sheet.start.clone(),
         faces: sheet.mesh.faces().to_vec(),
         overrides: vec![seam],
         ..Default::default()
     })
     .expect("the sheet is valid");
-    let lengths = |mesh: &taut::Mesh| {
+    let lengths = |mesh: &Mesh| {
         let mut lengths: Vec<u32> =
             Yarns::new(mesh).yarns.iter().map(|yarn| yarn.edges.end - yarn.edges.start).collect();
         lengths.sort_unstable();

@@ -37,11 +37,15 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// [`Error::Pattern`] if there is more than one, or one of more than nine digits.
+    /// [`Error::Pattern`] if there is more than one, or one of more than nine digits, or the name is not Unicode.
     pub fn new(path: &Path) -> Result<Option<Self>> {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let given = path.file_name().unwrap_or_default();
+        let name = given.to_string_lossy();
         let wrong = |problem| Error::Pattern { path: path.to_owned(), problem };
         let Some((before, digits, after)) = placeholder(&name) else { return Ok(None) };
+        if given.to_str().is_none() {
+            return Err(wrong("has a place for a number in a name that is not Unicode"));
+        }
         if placeholder(after).is_some() {
             return Err(wrong("has more than one place for the number of a frame"));
         }
@@ -140,7 +144,6 @@ impl Writer {
         super::check_complete(self.written, self.frames)?;
         self.finish_early()
     }
-}
 
     /// Puts those files in place that were written so far.
     ///
@@ -153,11 +156,10 @@ impl Writer {
             let moved = disk::rename(&self.hidden.join(self.pattern.name(frame)), &path);
             moved.map_err(|source| Error::Io { path, source })?;
         }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
         let path = self.pattern.path(0);
         disk::sync_directory(&path).map_err(|source| Error::Io { path, source })
+    }
+}
 
 impl Drop for Writer {
     fn drop(&mut self) {

@@ -1,11 +1,12 @@
 //! What `taut run` takes. A value that cannot be right is refused here, before anything is touched.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::ArgMatches;
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use taut::io::export::Target;
 use taut::scene::{Noise, SceneFile};
@@ -30,7 +31,7 @@ pub(crate) struct Options {
 
     /// Write all frames to this file, too; repeatable. .pc2, .mdd, .npy; .obj, .ply: a file per frame where the name has
     /// #### or %04d for its number, else the last frame
-    #[arg(long, value_name = "FILE", value_parser = export)]
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(export))]
     pub(crate) export: Vec<Target>,
 
     /// Write the report as JSON to this file, or to standard output for -
@@ -216,8 +217,9 @@ impl Options {
     pub(crate) fn frames(&self) -> anyhow::Result<u32> {
         let (seconds, fps) = (self.seconds, self.subject.fps);
         let frames = (seconds * fps).round();
-        anyhow::ensure!(frames >= 1.0, "{seconds} s at {fps} frames per second is not even one frame");
-        anyhow::ensure!(frames < f64::from(i32::MAX), "{seconds} s at {fps} frames per second is too many frames");
+        anyhow::ensure!(frames >= 1.0, "{} s at {fps} frames per second is not even one frame", number_of(seconds));
+        let few = frames < f64::from(i32::MAX);
+        anyhow::ensure!(few, "{} s at {fps} frames per second is too many frames", number_of(seconds));
         Ok(frames as u32)
     }
 
@@ -234,7 +236,7 @@ impl Options {
         if !self.subject.decides("export") {
             for name in &output.export {
                 let path = file.output_path(name)?;
-                let target = export(&path.to_string_lossy());
+                let target = export(path.into());
                 let refused = |problem| anyhow!("{scene}: output.export {name:?}: {problem}");
                 self.export.push(target.map_err(refused)?);
             }
@@ -319,8 +321,14 @@ fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 
-pub(crate) fn export(text: &str) -> Result<Target, String> {
-    Target::new(text).map_err(|error| error.to_string())
+/// Names of files need not be Unicode.
+fn export(name: OsString) -> Result<Target, String> {
+    Target::new(name).map_err(|error| error.to_string())
+}
+
+/// With an exponent where there would be many digits.
+fn number_of(value: f64) -> String {
+    if (1e-6..1e16).contains(&value) { value.to_string() } else { format!("{value:e}") }
 }
 
 fn number(text: &str) -> Result<f64, String> {

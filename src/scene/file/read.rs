@@ -37,6 +37,23 @@ pub(super) fn scene_file(file: &str, text: &str, limits: Limits) -> Result<Scene
         let problem = format!("the file has {} bytes, but may only have {}", text.len(), limits.bytes);
         return Err(source.error_at(0, "", problem));
     }
+    // A table costs a hundred times its text: the headers are counted before anything is made of them.
+    for (key, most) in [("pins", limits.pins), ("solids", limits.solids)] {
+        let is_header = |line: &&str| {
+            let name = line.trim_start().strip_prefix("[[").and_then(|rest| rest.trim_start().strip_prefix(key));
+            name.is_some_and(|rest| rest.trim_start().starts_with("]]"))
+        };
+        let mut headers = text.lines().filter(is_header);
+        if let Some(header) = headers.nth(most as usize) {
+            let count = most as usize + 1 + headers.count();
+            let byte = header.as_ptr() as usize - text.as_ptr() as usize;
+            return Err(source.error_at(
+                byte,
+                key,
+                format!("`{key}` has {count} entries, but must have at most {most}"),
+            ));
+        }
+    }
     let document = DeTable::parse(text).map_err(|error| {
         let byte = error.span().map_or(0, |span| span.start);
         source.error_at(byte, "", format!("this is no TOML: {}", error.message().replace('\n', ", ")))

@@ -259,7 +259,11 @@ impl<'a> Value<'a> {
     /// A finite number in a range.
     pub(super) fn precise_in(&self, valid: impl Fn(f64) -> bool, expected: &str) -> Result<f64> {
         let number = self.precise()?;
-        if valid(number) { Ok(number) } else { Err(self.error(format!("is {number}, but must be {expected}"))) }
+        if valid(number) {
+            Ok(number)
+        } else {
+            Err(self.error(format!("is {}, but must be {expected}", crate::error::number(number))))
+        }
     }
 
     /// A list of exactly N finite numbers.
