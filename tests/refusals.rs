@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use taut::{
     Cloth, Error, FastProjection, FrameInput, GaussSeidel, Hold, Jacobi, Method, PinTarget, Pose, Result, Scene,
-    Settings, Solid, SolidShape, Stepping, YarnSweep, scene,
+    Settings, Solid, SolidShape, YarnSweep, scene,
 };
 
 /// Hung by two corners, with a vertex held on a plane, above a ball that turns slowly.
@@ -140,13 +140,6 @@ fn refused_is_unchanged_on_a_gpu() {
     let build = || Cloth::on_gpu_blocking(&gpu, subject(), settings()).expect("the device works");
     refused_is_unchanged(CALLS, &build);
     refused_is_unchanged(GPU_CALLS, &build);
-}
-
-#[test]
-fn what_cannot_be_built_says_why() {
-    let explicit = Settings { stepping: Stepping::Bdf2, elasticity: taut::Elasticity::Explicit, ..Default::default() };
-    let outcome = Cloth::on_cpu(scene::hang(5).expect("a known scene"), explicit).map(|_| ());
-    assert!(matches!(outcome, Err(Error::OutOfRange { field: "stepping", .. })), "{outcome:?}");
 }
 
 /// Every pair of solvers: a refused exchange leaves the cloth running with the solver it has.
