@@ -503,10 +503,10 @@ fn planted_races_are_found() {
     assert!(matches!(found, Err(Race::Foreign { field: "partials", .. })), "{found:?}");
 }
 
-/// The exception is needed, and as narrow as stated: invocations that see a fault write word 0 of `faults`, all the
-/// same bit, and nothing else.
+/// The exception of `inspect` is needed, and as narrow as stated: invocations that see a fault write word 0 of `faults`, all
+/// the same bit, and nothing else.
 #[test]
-fn the_shared_fault_word_is_the_one_exception() {
+fn the_shared_fault_word_is_as_narrow_as_stated() {
     let mut fields = hang();
     fields.get_mut::<[f32; 4]>("displacements").expect("vectors")[5][1] = f32::NAN;
     fields.get_mut::<[f32; 4]>("displacements").expect("vectors")[70][0] = f32::INFINITY;

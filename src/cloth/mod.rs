@@ -465,7 +465,7 @@ impl Cloth {
         Ok(record(&self.shape, &self.settings, plan, self.frame, budget, self.held > 0)?.program.dispatch_count())
     }
 
-    /// What a frame of this length costs, and which [`Settings::dispatch_budget`] holds the limit in it; on the CPU too.
+    /// What a frame of this length costs, and which [`Settings::dispatch_budget`] usually holds the limit in it; on the CPU too.
     ///
     /// ```
     /// # use taut::{Cloth, Settings, scene};

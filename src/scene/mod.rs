@@ -88,7 +88,8 @@ pub struct Scene {
     pub name: Cow<'static, str>,
     /// The cloth at rest.
     pub mesh: Mesh,
-    /// Start positions, one per vertex, m. Pinned vertices stay at theirs.
+    /// Start positions, one per vertex, m. Pinned vertices stay at theirs. A plane sheet of very uneven edges that gravity lies
+    /// in would lock there: its cloth starts out of the plane by up to a thousandth of its shortest edge.
     pub start: Vec<[f32; 3]>,
     /// What is around it.
     pub solids: Vec<Solid>,

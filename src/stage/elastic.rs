@@ -39,8 +39,8 @@
 //! comes to rest: |M y| is what springs bear there, and a hundredth of it, left in another way by every solve, shakes
 //! the folds for ever (1 cm/s in a draped sheet, whatever the air takes). So what is left must also be too little to change the
 //! speed of the cloth by more than itself per second (`RATE`): the slower it is, the better the solve. Either way it ends
-//! where what is left would accelerate vertices by less than 0.01 m/s². Cost: 7 dispatches and 6 per iteration; 2–20
-//! iterations at ordinary steps.
+//! where what is left would accelerate vertices by less than 0.01 m/s². Cost: 11 dispatches and 6 per iteration, 7 with
+//! bending; 2–20 iterations at ordinary steps.
 
 use glam::Vec3;
 use wide::f32x4;
