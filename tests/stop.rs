@@ -88,6 +88,24 @@ fn a_signal_does_not_wait_for_the_end_of_a_frame() {
 }
 
 #[test]
+fn a_benchmark_does_not_wait_for_the_end_of_a_frame() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    // One frame of it takes minutes.
+    let arguments = "bench solvers --adapter none --sizes 600 --solvers jacobi --strain 0.1% --json results.json";
+    let mut child = command(path, arguments).spawn().expect("the program starts");
+    std::thread::sleep(Duration::from_secs(3));
+    send(&child, "-INT");
+    soon(&mut child, |child| child.try_wait().is_ok_and(|status| status.is_some()));
+    let (code, said) = finish(child);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.ends_with("interrupted: what was finished is kept and marked as incomplete"), "{said}");
+    let results = std::fs::read_to_string(path.join("results.json")).expect("a file");
+    let results: serde_json::Value = serde_json::from_str(&results).expect("JSON");
+    assert!(results["complete"] == false && results["rows"].as_array().is_some_and(Vec::is_empty), "{results}");
+}
+
+#[test]
 fn the_frames_before_an_interruption_are_kept_and_can_be_continued() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();

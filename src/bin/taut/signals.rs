@@ -48,3 +48,42 @@ impl Signals {
         Outcome::Interrupted((ENDED as usize + self.last.load(Ordering::Relaxed)) as u8)
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Set in a second process of this test, which catches signals and then takes its time.
+    const BUSY: &str = "TAUT_TEST_BUSY";
+
+    #[test]
+    fn a_second_signal_ends_at_once() {
+        if std::env::var_os(BUSY).is_some() {
+            let signals = Signals::catch().expect("signals can be caught");
+            println!("ready");
+            while !signals.cancel().is_cancelled() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            println!("asked to end");
+            // Whatever cannot be left off.
+            std::thread::sleep(Duration::from_secs(60));
+            return;
+        }
+        let program = std::env::current_exe().expect("this test");
+        let mut command = Command::new(program);
+        command.args(["--exact", "signals::tests::a_second_signal_ends_at_once", "--nocapture"]).env(BUSY, "1");
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the test starts again");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        for (says, signal) in [("ready", "-INT"), ("asked to end", "-TERM")] {
+            assert!(lines.any(|line| line.is_ok_and(|line| line.ends_with(says))), "{says}");
+            let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+            assert!(sent.is_ok_and(|status| status.success()));
+        }
+        let status = child.wait().expect("the test ends");
+        assert_eq!(status.code(), Some(ENDED + consts::SIGTERM));
+    }
+}

@@ -1,13 +1,12 @@
 //! One run, timed; and how fast memory streams here.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
 use rayon::prelude::*;
 use taut::io::checksum::Checksum;
 use taut::wgpu;
-use taut::{Cloth, FrameInput, Gpu, Method, Scene, Settings, Solid, SolidShape, Substeps};
+use taut::{Cancel, Cloth, Error, FrameInput, Gpu, Method, Scene, Settings, Solid, SolidShape, Substeps};
 
 use super::results::{ResultFile, Row};
 use super::samples;
@@ -62,12 +61,12 @@ struct Bounds<'a> {
     bytes: u64,
     /// Whether a frame over the limit does.
     hold: bool,
-    interrupted: &'a AtomicBool,
+    cancel: &'a Cancel,
 }
 
 impl Bounds<'_> {
     fn end(&self, outcome: &Outcome, bytes: u64, seconds: f64, more_to_do: bool) -> End {
-        if self.interrupted.load(Ordering::Relaxed) {
+        if self.cancel.is_cancelled() {
             End::Interrupted
         } else if self.hold && outcome.over > 0 {
             End::Missed
@@ -144,13 +143,13 @@ impl Bench {
     }
 
     /// One more repetition.
-    pub(crate) fn repeat(&mut self, places: &[Place]) -> Result<()> {
-        self.repeat_within(places, f64::INFINITY, &AtomicBool::new(false))
+    pub(crate) fn repeat(&mut self, places: &[Place], cancel: &Cancel) -> Result<()> {
+        self.repeat_within(places, f64::INFINITY, cancel)
     }
 
     /// One more repetition that ends after `budget` seconds, and is forgotten if the user interrupts it.
-    pub(crate) fn repeat_within(&mut self, places: &[Place], budget: f64, interrupted: &AtomicBool) -> Result<()> {
-        let bounds = Bounds { budget, bytes: u64::MAX, hold: false, interrupted };
+    pub(crate) fn repeat_within(&mut self, places: &[Place], budget: f64, cancel: &Cancel) -> Result<()> {
+        let bounds = Bounds { budget, bytes: u64::MAX, hold: false, cancel };
         let run = self.simulate(&places[self.place], &bounds)?;
         match run.end {
             End::Interrupted => return Ok(()),
@@ -175,16 +174,16 @@ impl Bench {
     /// goes into, and unlike the time is the same in every search. Leaves the choice to the cloth if there is none.
     ///
     /// The clock alone ends no search: more substeps may need fewer sweeps in all.
-    pub(crate) fn search_substeps(&mut self, budget: f64, interrupted: &AtomicBool) -> Result<()> {
+    pub(crate) fn search_substeps(&mut self, budget: f64, cancel: &Cancel) -> Result<()> {
         let nowhere = Place { gpu: None, label: String::new(), software: false };
         let clock = Instant::now();
         let (mut best, mut bytes) = (None, u64::MAX);
         for substeps in [4, 8, 16, 32, 64, 128] {
-            if interrupted.load(Ordering::Relaxed) || clock.elapsed().as_secs_f64() > 2.0 * budget {
+            if cancel.is_cancelled() || clock.elapsed().as_secs_f64() > 2.0 * budget {
                 break;
             }
             self.substeps = Some(substeps);
-            let run = self.simulate(&nowhere, &Bounds { budget, bytes, hold: true, interrupted })?;
+            let run = self.simulate(&nowhere, &Bounds { budget, bytes, hold: true, cancel })?;
             match (run.end, run.outcome.bytes) {
                 (End::Done, Some(moved)) => (best, bytes) = (Some(substeps), moved),
                 (End::Slower, _) => break,
@@ -212,6 +211,17 @@ impl Bench {
 
     /// One run: a first frame apart, then all frames unless a bound ends it.
     fn simulate(&mut self, place: &Place, bounds: &Bounds<'_>) -> Result<Run> {
+        match self.follow(place, bounds) {
+            // In the middle of a frame, which was taken back.
+            Err(error) if matches!(error.downcast_ref(), Some(Error::Cancelled)) => {
+                let outcome = Outcome::default();
+                Ok(Run { outcome, seconds: 0.0, gpu_seconds: None, frames: 0, end: End::Interrupted })
+            }
+            run => run,
+        }
+    }
+
+    fn follow(&mut self, place: &Place, bounds: &Bounds<'_>) -> Result<Run> {
         let scene = Scene::named(&self.scene, self.size)?;
         let settings = Settings {
             strain_limit: self.limit as f32,
@@ -232,6 +242,7 @@ impl Bench {
             None => Cloth::on_cpu(scene, settings)?,
         };
         let compile = clock.elapsed().as_secs_f64();
+        cloth.set_cancel(Some(bounds.cancel.clone()));
         let mut outcome = Outcome { compile, scene_hash, settings: printed, ..Outcome::default() };
         outcome.vertices = cloth.mesh().vertex_count() as u64;
         let input = FrameInput { dt: (1.0 / FPS) as f32, ..Default::default() };

@@ -32,13 +32,12 @@ mod table;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use taut::Method;
 use taut::io::atomic::AtomicFile;
+use taut::{Cancel, Method};
 
 use crate::Outcome;
 use crate::options::{size, strain};
@@ -166,7 +165,7 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
     let all = options.suites.iter().any(|suite| suite == suites::ADAPTERS);
     let (places, usual) = Place::choose(&options.adapter, all, options.quick)?;
     let signals = Signals::catch()?;
-    let interrupted = signals.cancel().flag();
+    let cancel = signals.cancel();
 
     let mut file = machine::file(&places);
     if let Some(banner) = file.banner() {
@@ -177,18 +176,18 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
     for name in &options.suites {
         let places = if name == suites::ADAPTERS { &places[..] } else { &places[..usual] };
         if name == suites::PAPER {
-            drawings.extend(paper::run(options, places, &mut file, &interrupted)?);
+            drawings.extend(paper::run(options, places, &mut file, cancel)?);
             continue;
         }
         let suite = SUITES.into_iter().find(|suite| suite.name == *name).context("the suite is listed")?;
         let runs = suite.runs(options, places);
-        let rows = run(&suite, runs, options, places, &file, &interrupted, &mut failure);
+        let rows = run(&suite, runs, options, places, &file, cancel, &mut failure);
         file.rows.extend(rows);
         if failure.is_some() {
             break;
         }
     }
-    file.complete = failure.is_none() && !interrupted.load(Ordering::Relaxed);
+    file.complete = failure.is_none() && !cancel.is_cancelled();
     tell(&file)?;
     write(&file, options, drawings)?;
     if let Some(error) = failure {
@@ -233,19 +232,19 @@ fn run(
     options: &Options,
     places: &[Place],
     file: &ResultFile,
-    interrupted: &AtomicBool,
+    cancel: &Cancel,
     failure: &mut Option<anyhow::Error>,
 ) -> Vec<Row> {
     let repetitions = if options.quick { 1 } else { options.repetitions };
     let bar = progress(u64::from(repetitions) * runs.len() as u64);
     for _ in 0..repetitions {
         for bench in &mut runs {
-            if interrupted.load(Ordering::Relaxed) || failure.is_some() {
+            if cancel.is_cancelled() || failure.is_some() {
                 break;
             }
             let label = bench.label(places);
             bar.set_message(label.clone());
-            if let Err(error) = bench.repeat(places) {
+            if let Err(error) = bench.repeat(places, cancel) {
                 *failure = Some(error.context(label));
             }
             bar.inc(1);

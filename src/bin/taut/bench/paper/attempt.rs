@@ -5,15 +5,14 @@
 //! while shorter ones need fewer linear solves in all. That is what the time goes into, and unlike the time it does not
 //! depend on how busy the machine is. The search is not part of the measured time.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
-use taut::Scene;
 use taut::reference::{
     Fabric, FastProjection, ImplicitDirection, ImplicitSprings, Projector, Shake, System, run_while, search_stiffness,
     step,
 };
+use taut::{Cancel, Scene};
 
 use super::record::{Detail, Ending};
 use crate::bench::measure::fingerprint;
@@ -140,15 +139,15 @@ impl Contest {
     }
 
     /// Looks for the step with which the method is fastest.
-    pub(super) fn prepare(&mut self, interrupted: &AtomicBool) -> Result<()> {
+    pub(super) fn prepare(&mut self, cancel: &Cancel) -> Result<()> {
         let mut best: Option<Choice> = None;
         let mut last = None;
         let mut substeps = 1;
         let clock = Instant::now();
-        let in_time = || clock.elapsed().as_secs_f64() < SEARCH * self.budget && !interrupted.load(Ordering::Relaxed);
+        let in_time = || clock.elapsed().as_secs_f64() < SEARCH * self.budget && !cancel.is_cancelled();
         while substeps <= FINEST && (substeps == 1 || in_time()) {
             let stiffness = match self.reference {
-                Reference::Springs { .. } => match self.stiffness(substeps, interrupted)? {
+                Reference::Springs { .. } => match self.stiffness(substeps, cancel)? {
                     Some(stiffness) => Some(stiffness),
                     None => {
                         substeps *= 2;
@@ -158,7 +157,7 @@ impl Contest {
                 _ => None,
             };
             let most = best.as_ref().map_or(u64::MAX, |best| best.attempt.iterations);
-            let attempt = self.attempt(substeps, stiffness, self.budget, most, interrupted)?;
+            let attempt = self.attempt(substeps, stiffness, self.budget, most, cancel)?;
             let choice = Choice { substeps, stiffness, attempt };
             match choice.attempt.end {
                 End::Interrupted => return Ok(()),
@@ -183,14 +182,14 @@ impl Contest {
         }
         if best.is_none() && last.is_none() {
             // Only springs of which no stiffness holds the limit come here, or none was found in time.
-            let mut attempt = self.attempt(1, Some(STIFFEST), self.budget, u64::MAX, interrupted)?;
+            let mut attempt = self.attempt(1, Some(STIFFEST), self.budget, u64::MAX, cancel)?;
             attempt.end = match in_time() {
                 true => End::Failed(format!("no stiffness up to {STIFFEST:e} N/m holds the limit")),
                 false => End::OverBudget,
             };
             last = Some(Choice { substeps: 1, stiffness: None, attempt });
         }
-        if !interrupted.load(Ordering::Relaxed) {
+        if !cancel.is_cancelled() {
             self.chosen = best.or(last);
         }
         Ok(())
@@ -203,9 +202,9 @@ impl Contest {
     }
 
     /// One more repetition at the chosen step.
-    pub(super) fn repeat(&mut self, interrupted: &AtomicBool) -> Result<()> {
+    pub(super) fn repeat(&mut self, cancel: &Cancel) -> Result<()> {
         let Some(Choice { substeps, stiffness, .. }) = self.chosen.clone() else { return Ok(()) };
-        let attempt = self.attempt(substeps, stiffness, f64::INFINITY, u64::MAX, interrupted)?;
+        let attempt = self.attempt(substeps, stiffness, f64::INFINITY, u64::MAX, cancel)?;
         if attempt.end != End::Interrupted {
             self.seconds.push(attempt.seconds);
             self.chosen = Some(Choice { substeps, stiffness, attempt });
@@ -214,7 +213,7 @@ impl Contest {
     }
 
     /// The smallest stiffness \[N/m\] that holds the limit in every step; `None` if none does.
-    fn stiffness(&self, substeps: u32, interrupted: &AtomicBool) -> Result<Option<f64>> {
+    fn stiffness(&self, substeps: u32, cancel: &Cancel) -> Result<Option<f64>> {
         let start = System::of_scene(&self.scene)?;
         let gravity = self.scene.settings.gravity.map(f64::from);
         let h = 1.0 / (FPS * f64::from(substeps));
@@ -224,7 +223,7 @@ impl Contest {
         let shortest = start.rests.iter().copied().fold(f64::INFINITY, f64::min);
         let least = 0.5 * weight / (self.limit * shortest);
         let clock = Instant::now();
-        let in_time = || clock.elapsed().as_secs_f64() < SEARCH * self.budget && !interrupted.load(Ordering::Relaxed);
+        let in_time = || clock.elapsed().as_secs_f64() < SEARCH * self.budget && !cancel.is_cancelled();
         let mut cut_short = false;
         let found = search_stiffness(self.limit, [least, STIFFEST.max(least)], |stiffness| {
             let mut system = start.clone();
@@ -247,7 +246,7 @@ impl Contest {
         stiffness: Option<f64>,
         budget: f64,
         most: u64,
-        interrupted: &AtomicBool,
+        cancel: &Cancel,
     ) -> Result<Attempt> {
         let mut fabric = Fabric::new(&self.scene)?;
         let active = fabric.system.active_edges();
@@ -295,7 +294,7 @@ impl Contest {
                     found.end = End::Slower;
                     break;
                 }
-                if interrupted.load(Ordering::Relaxed) {
+                if cancel.is_cancelled() {
                     found.end = End::Interrupted;
                     break;
                 }
@@ -395,7 +394,7 @@ mod tests {
     use super::*;
 
     fn run(mut contest: Contest) -> Row {
-        let never = AtomicBool::new(false);
+        let never = Cancel::default();
         contest.prepare(&never).expect("a step");
         if !contest.is_settled() {
             contest.repeat(&never).expect("a run");
@@ -432,7 +431,9 @@ mod tests {
     fn an_interrupted_run_has_no_row() {
         let mut contest =
             Contest::new(Reference::FastProjection, scene::curtain(6).expect("a scene"), 6, 0.01, 3, 60.0);
-        contest.prepare(&AtomicBool::new(true)).expect("nothing was done");
+        let cancel = Cancel::default();
+        cancel.cancel();
+        contest.prepare(&cancel).expect("nothing was done");
         assert_eq!(contest.row("paper-5"), None);
     }
 
@@ -453,7 +454,7 @@ mod tests {
     fn the_chosen_step_needs_the_fewest_solves() {
         let contest =
             || Contest::new(Reference::FastProjection, scene::chain(80).expect("a chain"), 80, 0.01, 60, 600.0);
-        let never = AtomicBool::new(false);
+        let never = Cancel::default();
         let mut chosen = contest();
         chosen.prepare(&never).expect("a step");
         let choice = chosen.chosen.expect("a step");

@@ -19,12 +19,10 @@ mod residual;
 mod shape;
 pub(crate) mod tell;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use anyhow::Result;
 use indicatif::ProgressBar;
 use taut::reference::{System, unknown_count};
-use taut::{Scene, scene};
+use taut::{Cancel, Scene, scene};
 
 use super::measure::Bench;
 use super::results::{CPU, ResultFile, Row};
@@ -142,12 +140,12 @@ impl Run {
         }
     }
 
-    fn prepare(&mut self, budget: f64, interrupted: &AtomicBool) -> Result<()> {
+    fn prepare(&mut self, budget: f64, cancel: &Cancel) -> Result<()> {
         match self {
             // The strain limiting of the paper: as its other methods, at the step that suits it. Ours choose themselves.
-            Self::Ours(bench) if POINTWISE.contains(&bench.solver()) => bench.search_substeps(budget, interrupted),
+            Self::Ours(bench) if POINTWISE.contains(&bench.solver()) => bench.search_substeps(budget, cancel),
             Self::Ours(_) => Ok(()),
-            Self::Theirs(contest) => contest.prepare(interrupted),
+            Self::Theirs(contest) => contest.prepare(cancel),
         }
     }
 
@@ -159,14 +157,14 @@ impl Run {
         }
     }
 
-    fn repeat(&mut self, places: &[Place], budget: f64, interrupted: &AtomicBool) -> Result<()> {
+    fn repeat(&mut self, places: &[Place], budget: f64, cancel: &Cancel) -> Result<()> {
         match self {
             Self::Ours(bench) => {
                 // A run that was in time once must not be given up because the machine is busy the next time.
                 let budget = if bench.spent() > 0.0 { f64::INFINITY } else { budget };
-                bench.repeat_within(places, budget, interrupted)
+                bench.repeat_within(places, budget, cancel)
             }
-            Self::Theirs(contest) => contest.repeat(interrupted),
+            Self::Theirs(contest) => contest.repeat(cancel),
         }
     }
 
@@ -194,7 +192,7 @@ pub(crate) fn run(
     options: &Options,
     places: &[Place],
     file: &mut ResultFile,
-    interrupted: &AtomicBool,
+    cancel: &Cancel,
 ) -> Result<Vec<(String, String)>> {
     let plan = Plan::new(options);
     let (chain, cloth) = (chain_runs(&plan, places)?, cloth_runs(&plan, places)?);
@@ -205,22 +203,21 @@ pub(crate) fn run(
         bar.set_message(words);
         bar.inc(1);
     };
-    let mut paper =
-        residual::figure(plan.residual_size, plan.residual_frames, &plan.residual_substeps, interrupted, tick)?;
+    let mut paper = residual::figure(plan.residual_size, plan.residual_frames, &plan.residual_substeps, cancel, tick)?;
     // One task after the other, so that an interruption leaves whole ones.
     let tasks = chain.into_iter().map(|runs| (CHAIN, runs)).chain(cloth.into_iter().map(|runs| (CLOTH, runs)));
     for (suite, runs) in tasks {
-        let rows = measure(suite, runs, &plan, places, file, interrupted, &bar)?;
+        let rows = measure(suite, runs, &plan, places, file, cancel, &bar)?;
         file.rows.extend(rows);
     }
     paper.findings.extend(chain_findings(&plan, &file.rows));
     paper.findings.extend(cloth_findings(&plan, &file.rows)?);
     let mut drawings = Vec::new();
-    if !interrupted.load(Ordering::Relaxed) {
+    if !cancel.is_cancelled() {
         let tick = |words: String| bar.set_message(words);
         // Two methods at once, and of several steps only the last counts.
         let budget = 4.0 * plan.budget;
-        let (found, shapes) = shape::figure(plan.shape_size, plan.shape_frames, plan.limit, budget, interrupted, tick)?;
+        let (found, shapes) = shape::figure(plan.shape_size, plan.shape_frames, plan.limit, budget, cancel, tick)?;
         paper.curves.extend(found.curves);
         paper.findings.extend(found.findings);
         drawings.extend(shapes.map(|shapes| ("paper-6-shapes.svg".to_owned(), draw::draw(&shapes, file))));
@@ -303,14 +300,14 @@ fn measure(
     plan: &Plan,
     places: &[Place],
     file: &ResultFile,
-    interrupted: &AtomicBool,
+    cancel: &Cancel,
     bar: &ProgressBar,
 ) -> Result<Vec<Row>> {
-    let stopped = || interrupted.load(Ordering::Relaxed);
+    let stopped = || cancel.is_cancelled();
     for run in &mut runs {
         bar.set_message(format!("{}: looking for its step", run.label(places)));
         if !stopped() {
-            run.prepare(plan.budget, interrupted)?;
+            run.prepare(plan.budget, cancel)?;
         }
         bar.inc(1);
     }
@@ -318,7 +315,7 @@ fn measure(
         for run in &mut runs {
             bar.set_message(run.label(places));
             if !stopped() && !run.is_settled(plan.budget) {
-                run.repeat(places, plan.budget, interrupted)?;
+                run.repeat(places, plan.budget, cancel)?;
             }
             bar.inc(1);
         }

@@ -5,11 +5,9 @@
 //! velocity that the filter gets then stretches the cloth to first order, C(x_0) ∈ O(h), and the claim is that one
 //! iteration leaves F ∈ O(h²) and that the others do not change that.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use anyhow::Result;
 use taut::reference::{Fabric, FastProjection, Recorder, StepResidual};
-use taut::scene;
+use taut::{Cancel, scene};
 
 use super::record::{Curve, Paper};
 use super::{FPS, finding};
@@ -41,15 +39,15 @@ pub(super) fn figure(
     size: u32,
     frames: u32,
     substeps: &[u32],
-    interrupted: &AtomicBool,
+    cancel: &Cancel,
     mut tick: impl FnMut(String),
 ) -> Result<Paper> {
     let mut paper = Paper::default();
     let mut found: Vec<(f64, Vec<Frame>, Vec<Frame>)> = Vec::new();
     for &count in substeps {
         tick(format!("figure 3, steps of 1/{} s", 60 * count));
-        let (hit, calm) = (sequence(size, frames, count, HIT)?, sequence(size, frames, count, 0.0)?);
-        if interrupted.load(Ordering::Relaxed) {
+        let (hit, calm) = (sequence(size, frames, count, HIT, cancel)?, sequence(size, frames, count, 0.0, cancel)?);
+        if cancel.is_cancelled() {
             break;
         }
         found.push((1.0 / (FPS * f64::from(count)), hit, calm));
@@ -107,8 +105,8 @@ fn curve(figure: &str, name: String, x_title: &str, x: Vec<f64>, y: Vec<f64>) ->
     Curve { figure: figure.to_owned(), name, x_title: x_title.to_owned(), y_title: y_title.to_owned(), x, y }
 }
 
-/// The largest residuals of every frame.
-fn sequence(size: u32, frames: u32, substeps: u32, hit: f64) -> Result<Vec<Frame>> {
+/// The largest residuals of every frame, or of those before it was stopped.
+fn sequence(size: u32, frames: u32, substeps: u32, hit: f64, cancel: &Cancel) -> Result<Vec<Frame>> {
     let scene = scene::curtain(size)?;
     let mut fabric = Fabric::new(&scene)?;
     let mut recorder = Recorder::new(FastProjection { limit: LIMIT, budget: ITERATIONS, at_least: 1 });
@@ -118,6 +116,9 @@ fn sequence(size: u32, frames: u32, substeps: u32, hit: f64) -> Result<Vec<Frame
         strike(&mut fabric, scene.mesh.positions(), f64::from(frame), hit);
         recorder.found.clear();
         for _ in 0..substeps {
+            if cancel.is_cancelled() {
+                return Ok(found);
+            }
             fabric.step(h, &mut recorder)?;
         }
         let most = |of: fn(&StepResidual) -> f64| recorder.found.iter().map(of).fold(0.0, f64::max);

@@ -1,11 +1,10 @@
 //! Figure 6: the same cloth by fast projection and by ICD, and how far the shapes are from each other.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
 use taut::reference::{Fabric, ImplicitDirection, Projector};
-use taut::{Scene, scene};
+use taut::{Cancel, Scene, scene};
 
 use super::attempt::Reference;
 use super::record::{Curve, Finding, Paper};
@@ -44,13 +43,13 @@ pub(super) fn figure(
     frames: u32,
     limit: f64,
     budget: f64,
-    interrupted: &AtomicBool,
+    cancel: &Cancel,
     mut tick: impl FnMut(String),
 ) -> Result<(Paper, Option<Shapes>)> {
     let scene = scene::hang(size)?;
     for substeps in SUBSTEPS {
         tick(format!("figure 6, hang {size}, steps of 1/{} s", 60 * substeps));
-        let (motion, positions) = follow(&scene, frames, limit, substeps, budget, interrupted)?;
+        let (motion, positions) = follow(&scene, frames, limit, substeps, budget, cancel)?;
         if motion.failed && substeps != SUBSTEPS[SUBSTEPS.len() - 1] {
             continue;
         }
@@ -96,7 +95,7 @@ fn follow(
     limit: f64,
     substeps: u32,
     budget: f64,
-    interrupted: &AtomicBool,
+    cancel: &Cancel,
 ) -> Result<(Motion, [Vec<[f64; 3]>; 2])> {
     let mut fabrics = [Fabric::new(scene)?, Fabric::new(scene)?];
     let active = fabrics[0].system.active_edges();
@@ -111,7 +110,7 @@ fn follow(
         for (fabric, projector) in fabrics.iter_mut().zip(&mut projectors) {
             for _ in 0..substeps {
                 let passed = fabric.step(h, projector.as_mut()).is_ok_and(|projection| projection.failure.is_none());
-                if interrupted.load(Ordering::Relaxed) || clock.elapsed().as_secs_f64() > budget {
+                if cancel.is_cancelled() || clock.elapsed().as_secs_f64() > budget {
                     break 'frames;
                 }
                 if !passed {
