@@ -14,11 +14,15 @@ const MOST_SUBSTEPS: u32 = 1000000u;
 // Smallest k within bounds with k² ≥ wanted, by comparing products, which round alike everywhere.
 fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
     var count = clamp(u32(sqrt(min(wanted, 1e12))), least, most);
-    while (count > least && f32(count - 1u) * f32(count - 1u) >= wanted) {
-        count--;
+    for (; count > least; count--) {
+        if (f32(count - 1u) * f32(count - 1u) < wanted) {
+            break;
+        }
     }
-    while (count < most && f32(count) * f32(count) < wanted) {
-        count++;
+    for (; count < most; count++) {
+        if (f32(count) * f32(count) >= wanted) {
+            break;
+        }
     }
     return count;
 }

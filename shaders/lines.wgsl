@@ -161,7 +161,8 @@ fn node(line: Line, i: u32) -> u32 {
 // Longest that chord i may be: the rest length of the yarn along it.
 fn chord_bound(line: Line, i: u32) -> f32 {
     var rest = 0.0;
-    for (var k = node(line, i); k < node(line, i + 1u); k++) {
+    let end = node(line, i + 1u);
+    for (var k = node(line, i); k < end; k++) {
         rest += edges[line.yarn.first + k].rest;
     }
     return (frame.stretch_max + max(line.slack, 0.0)) * rest;
@@ -254,7 +255,7 @@ fn solve_separators(base: u32, count: u32, closed: bool) {
     var u = select(0.0, g, closed);
     separators[base].x = inverse_pivot(separators[base].x, separators[base].x);
     gifts[base].x = u;
-    for (var j = base + 1u; j <= last; j++) {
+    for (var j = base + 1u; j < last + 1u; j++) {
         let f = separators[j].y * separators[j - 1u].x;
         u = select(0.0, corner, closed && j == last) - f * gifts[j - 1u].x;
         separators[j].z -= f * separators[j - 1u].z;
@@ -276,7 +277,7 @@ fn solve_separators(base: u32, count: u32, closed: bool) {
     if (closed) {
         let ratio = corner / g;
         let factor = (separators[base].w + ratio * separators[last].w) / (1.0 + gifts[base].x + ratio * gifts[last].x);
-        for (var j = base; j <= last; j++) {
+        for (var j = base; j < last + 1u; j++) {
             separators[j].w -= factor * gifts[j].x;
         }
     }
@@ -329,7 +330,7 @@ fn solve_line(line: Line) {
     // Backward without the separators' values: what the run means for the separator before it.
     var sum = 0.0;
     var spike = 0.0;
-    for (var k = 2u; k <= line.end - line.first; k++) {
+    for (var k = 2u; k < line.end - line.first + 1u; k++) {
         let known = line_rows[start + line.end - k].state;
         let f = line_rows[start + line.end - k + 1u].state.x;
         sum = known.y - f * sum;
@@ -350,7 +351,7 @@ fn solve_line(line: Line) {
         left = separators[line.base + (line.lane + line.runs - 1u) % line.runs].w;
     }
     var solution = separators[line.base + line.lane].w;
-    for (var back = 1u; back <= line.end - line.first; back++) {
+    for (var back = 1u; back < line.end - line.first + 1u; back++) {
         let k = start + line.end - back;
         if (back > 1u) {
             let known = line_rows[k].state;

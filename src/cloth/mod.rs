@@ -284,6 +284,12 @@ impl Cloth {
         self.runner().ok()?.seconds()
     }
 
+    /// Dispatches of the longest submission of the last [`Cloth::step`]; at most
+    /// [`Settings::dispatches_per_submission`], and 0 on the CPU.
+    pub fn longest_submission(&self) -> u64 {
+        self.runner().map_or(0, runner::Runner::longest_submission)
+    }
+
     /// Bytes that the kernels of the last frame read and wrote on the CPU, every field once per kernel; 0 on a GPU.
     pub fn bytes_moved(&self) -> u64 {
         self.times.bytes()

@@ -52,6 +52,8 @@ pub(crate) struct Runner {
     pub(super) timer: Option<Timer>,
     /// Time of the last step by it \[s\].
     pub(super) seconds: Option<f64>,
+    /// Dispatches of the longest submission of the last step.
+    pub(super) longest_submission: u64,
     /// Buffers and copies of them, from before a frame that may be taken back.
     pub(super) kept: Vec<(wgpu::Buffer, wgpu::Buffer)>,
 }
@@ -71,6 +73,7 @@ impl Runner {
             habits: vec![FIRST_BATCH; crate::params::GUARDS],
             timer: None,
             seconds: None,
+            longest_submission: 0,
             kept: Vec::new(),
         };
         for name in ALWAYS {
@@ -342,6 +345,11 @@ impl Runner {
     /// Time of the last step by the device's clock \[s\].
     pub(crate) fn seconds(&self) -> Option<f64> {
         self.seconds
+    }
+
+    /// Dispatches of the longest submission of the last step.
+    pub(crate) fn longest_submission(&self) -> u64 {
+        self.longest_submission
     }
 
     pub(crate) fn gpu(&self) -> &Gpu {

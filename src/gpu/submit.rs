@@ -40,7 +40,7 @@ impl Runner {
         self.submit_scoped(|encoder| self.record_inputs(encoder, inputs))??;
         let (most, cancel) = (most.max(1), cancel.cloned());
         let mut chunk = Chunk { pending: Vec::new(), submitted: 0, most, waiting, cancel, busy: false };
-        self.seconds = None;
+        (self.seconds, self.longest_submission) = (None, 0);
         if let Some(timer) = &mut self.timer {
             timer.begin();
         }
@@ -146,7 +146,9 @@ impl Runner {
         let staging = outcome??;
         // What is read back is waited for.
         chunk.busy = read.is_none();
-        chunk.submitted += chunk.pending.len() as u64;
+        let length = chunk.pending.len() as u64;
+        chunk.submitted += length;
+        self.longest_submission = self.longest_submission.max(length);
         chunk.pending.clear();
         Ok(staging)
     }
