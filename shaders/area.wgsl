@@ -7,9 +7,6 @@
 @group(0) @binding(4) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> area_shifts: array<vec4<f32>>;
 
-// How much one pass may scale a triangle.
-const LARGEST: f32 = 2.0;
-
 // From one vertex to another at the end of the substep [m].
 fn edge(tail: u32, head: u32) -> vec3<f32> {
     return (vertices[head].position - vertices[tail].position) + (displacements[head].xyz - displacements[tail].xyz);

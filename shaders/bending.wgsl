@@ -87,9 +87,6 @@ fn linearize_hinge(invocation: Invocation) {
     hinge_gradients[e].corners[3] = vec4<f32>(-root * right_pull, 0.0);
 }
 
-const NARROWEST: f32 = 1e-12;
-const SHARPEST: f32 = 0.015;
-
 // f = −k (φ − φ_0) ∇φ.
 @compute @workgroup_size(GROUP)
 fn gather_hinges(invocation: Invocation) {

@@ -16,12 +16,6 @@ struct SolidRow {
 // after the step.
 struct Contact { normal: vec3<f32>, solid: u32, base: vec3<f32>, leaving: f32 }
 
-const PLANE: u32 = 0u;
-const SPHERE: u32 = 1u;
-const CAPSULE: u32 = 2u;
-const BLOCK: u32 = 3u;
-const GRID: u32 = 4u;
-
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> reactions: array<vec4<f32>>;
@@ -138,7 +132,7 @@ fn signed_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
 // Radius of a ball that fits into a solid, or of one that its grid can tell.
 fn inner_radius(solid: SolidRow) -> f32 {
     if (solid.kind == PLANE) {
-        return 3.0e38;
+        return FAR;
     }
     if (solid.kind == BLOCK) {
         return min(min(solid.size.x, solid.size.y), solid.size.z);
@@ -152,7 +146,7 @@ fn swept_distance(solid: SolidRow, a: vec3<f32>, b: vec3<f32>) -> vec4<f32> {
     let travel = length(b - a);
     // Too short a way to come out on another side, or out of reach: no point of it is further from the end than its length.
     // Beyond its grid the distance to a body may be told longer than it is, by a factor of √2 at most.
-    let sure = select(1.0, 0.7, solid.kind == GRID);
+    let sure = select(1.0, SURE, solid.kind == GRID);
     if (2.0 * travel < inner_radius(solid) || sure * end.w >= travel) {
         return end;
     }
@@ -160,11 +154,11 @@ fn swept_distance(solid: SolidRow, a: vec3<f32>, b: vec3<f32>) -> vec4<f32> {
     var at = a;
     var part = 0.0;
     for (var step = 0u; step < TRACE; step++) {
-        if (here.w <= 1e-3 * travel) {
+        if (here.w <= ARRIVED * travel) {
             // It enters here steeply and ends beyond, or nearer to another side: what counts is the tangent plane here.
             let beyond = dot(here.xyz, b - at);
-            let through = end.w >= 0.0 || dot(end.xyz, here.xyz) < 0.5;
-            if (through && beyond < -0.2 * length(b - at)) {
+            let through = end.w >= 0.0 || dot(end.xyz, here.xyz) < SAME_SIDE;
+            if (through && beyond < -STEEP * length(b - at)) {
                 return vec4<f32>(here.xyz, here.w + beyond);
             }
             return end;
@@ -179,9 +173,6 @@ fn swept_distance(solid: SolidRow, a: vec3<f32>, b: vec3<f32>) -> vec4<f32> {
     return end;
 }
 
-// Steps along the way of a vertex through a step.
-const TRACE: u32 = 16u;
-
 // What is left of a constraint when motion along n is forbidden, too.
 fn combined(hold: vec4<f32>, n: vec3<f32>) -> vec4<f32> {
     if (dot(hold.xyz, hold.xyz) == 0.0) {
@@ -190,19 +181,19 @@ fn combined(hold: vec4<f32>, n: vec3<f32>) -> vec4<f32> {
     if (hold.w == 1.0) {
         let free = cross(hold.xyz, n);
         let extent = length(free);
-        if (extent > 1e-3) {
+        if (extent > PARALLEL) {
             return vec4<f32>(free / extent, 0.0);
         }
         return hold;
     }
-    return select(hold, vec4<f32>(), abs(dot(hold.xyz, n)) > 1e-3);
+    return select(hold, vec4<f32>(), abs(dot(hold.xyz, n)) > PARALLEL);
 }
 
 // Motion that takes a vertex out of a solid, as far as its hold lets it.
 fn push_out(hold: vec4<f32>, gap: f32, n: vec3<f32>) -> vec3<f32> {
     let way = left_by(hold, n);
     let along = dot(way, n);
-    if (gap >= 0.0 || along < 0.01) {
+    if (gap >= 0.0 || along < SLANTED) {
         return vec3<f32>();
     }
     return (-gap / along) * way;
@@ -214,7 +205,7 @@ struct Found { solid: u32, gap: f32, normal: vec3<f32> }
 fn nearest_solid(position: vec3<f32>, u: vec3<f32>) -> Found {
     let before = f32(clock.substep - 1u) / f32(clock.substeps);
     let now = f32(clock.substep) / f32(clock.substeps);
-    var nearest = Found(0u, 3.0e38, vec3<f32>());
+    var nearest = Found(0u, FAR, vec3<f32>());
     for (var k = 0u; k < range.arguments.y; k++) {
         let solid = solids[k];
         let pose = pose_at(solid, now);
@@ -232,7 +223,7 @@ fn bounce_speed(solid: SolidRow, n: vec3<f32>, approach: f32, gap: f32) -> f32 {
     let fall = -dot(frame.gravity, n);
     let speed = approach / clock.h - 0.5 * clock.span * fall;
     // Slower: it comes to rest.
-    if (solid.restitution == 0.0 || speed <= 2.0 * clock.span * length(frame.gravity)) {
+    if (solid.restitution == 0.0 || speed <= FALLS * clock.span * length(frame.gravity)) {
         return 0.0;
     }
     let start_gap = max(gap + approach, 0.0);
@@ -320,7 +311,7 @@ fn collide(invocation: Invocation) {
         if (extent > solid.friction * pressed) {
             friction = (min(solid.sliding * pressed, extent) / extent) * wanted;
             left = wanted - friction;
-            left *= min(length(slip) / max(length(left), 1e-30), 1.0);
+            left *= min(length(slip) / max(length(left), SMALLEST), 1.0);
         }
         u += left_by(hold, left - slip);
         taken += friction - held;

@@ -29,13 +29,13 @@ fn linearize(invocation: Invocation) {
     let extent = length(d);
     var direction = vec4<f32>();
     var residual = 0.0;
-    if (extent >= 1e-6 * edge.rest && !in_band(extent, edge.rest)) {
+    if (extent >= COLLAPSED * edge.rest && !in_band(extent, edge.rest)) {
         let n = d / extent;
         let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
         let wanted = banded_length(extent, edge.rest);
-        if (w <= 0.01 * (a.inverse_mass + b.inverse_mass)) {
+        if (w <= STUCK * (a.inverse_mass + b.inverse_mass)) {
             // Neither end can move along the edge.
-        } else if (extent < 0.5 * wanted) {
+        } else if (extent < COMPRESSED * wanted) {
             direction = vec4<f32>(n, 1.0 / w);
             residual = extent - wanted;
         } else {
@@ -104,7 +104,7 @@ fn apply_multipliers(invocation: Invocation) {
     }
     let inverse_mass = vertices[v].inverse_mass;
     var pull = vec3<f32>();
-    var shortest = 3.0e38;
+    var shortest = FAR;
     for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
         let entry = edge_incidence[k];
         pull -= (select(-1.0, 1.0, (entry & 1u) == 1u) * solutions[entry / 2u]) * directions[entry / 2u].xyz;

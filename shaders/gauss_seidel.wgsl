@@ -21,13 +21,13 @@ fn project_edge(invocation: Invocation) {
     let extent = length(d);
     let wanted = banded_length(extent, edge.rest);
     // A collapsed edge has no direction; an edge in its band stays bitwise untouched.
-    if (extent < 1e-6 * edge.rest || extent == wanted) {
+    if (extent < COLLAPSED * edge.rest || extent == wanted) {
         return;
     }
     let n = d / extent;
     let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
     // Neither end can move along the edge.
-    if (w <= 0.01 * (a.inverse_mass + b.inverse_mass)) {
+    if (w <= STUCK * (a.inverse_mass + b.inverse_mass)) {
         return;
     }
     let pull = ((extent - wanted) / w) * n;

@@ -31,7 +31,7 @@ fn hold_vertex(invocation: Invocation) {
     if (dot(hold.xyz, hold.xyz) == 0.0) {
         way = anchors[v].xyz - vertex.position;
     }
-    if (frame.commanded != 0u && commands[v].w == 1.0) {
+    if (frame.commanded != 0u && commands[v].w == TARGET) {
         way = (commands[v].xyz - vertex.position) / f32(clock.substeps - clock.substep + 1u);
         if (clock.substep == clock.substeps) {
             anchors[v] = commands[v];

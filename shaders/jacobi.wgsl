@@ -21,10 +21,10 @@ fn correct_edge(invocation: Invocation) {
     let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
     let extent = length(d);
     var pull = vec3<f32>();
-    if (extent >= 1e-6 * edge.rest) {
+    if (extent >= COLLAPSED * edge.rest) {
         let n = d / extent;
         let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
-        if (w > 0.01 * (a.inverse_mass + b.inverse_mass)) {
+        if (w > STUCK * (a.inverse_mass + b.inverse_mass)) {
             let excess = extent - banded_length(extent, edge.rest);
             pull = (excess / w) * n;
             tensions[e] += ((excess / w) * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));

@@ -130,12 +130,12 @@ fn edge_row(line: Line, k: u32) -> Row {
     let head = vertices[edge.head].inverse_mass;
     let d = edge_vector(edge);
     let extent = length(d);
-    if (extent < 1e-6 * edge.rest || in_band(extent, edge.rest)) {
+    if (extent < COLLAPSED * edge.rest || in_band(extent, edge.rest)) {
         return empty_row();
     }
     let n = d / extent;
     let w = inverse_mass_along(edge.tail, tail, n) + inverse_mass_along(edge.head, head, n);
-    if (w <= 0.01 * (tail + head)) {
+    if (w <= STUCK * (tail + head)) {
         return empty_row();
     }
     let wanted = banded_length(extent, edge.rest) + line.slack * edge.rest;
@@ -214,7 +214,7 @@ fn chord_row(line: Line, i: u32) -> Row {
     let d = (vertices[b].position - vertices[a].position) + (displacements[b].xyz - displacements[a].xyz);
     let extent = length(d);
     let bound = chord_bound(line, i);
-    if (w == 0.0 || extent <= 1.0001 * bound) {
+    if (w == 0.0 || extent <= TAUT * bound) {
         return empty_row();
     }
     return Row(d / extent, w, extent - bound, tail_inverse_mass * (d / extent));
@@ -227,7 +227,7 @@ fn set_row(line: Line, k: u32, row: Row) {
 
 // Pivots that rounding has eaten are held at a small part of the diagonal.
 fn inverse_pivot(pivot: f32, diagonal: f32) -> f32 {
-    return 1.0 / max(pivot, 1e-5 * diagonal);
+    return 1.0 / max(pivot, SMALLEST_PIVOT * diagonal);
 }
 
 // Solves the separators' system of one yarn, tridiagonal or cyclic; one invocation per yarn.
@@ -479,9 +479,6 @@ fn project_chords(invocation: Invocation) {
         }
     }
 }
-
-// Fewest chords of a yarn.
-const COARSEST: u32 = 4u;
 
 // Preconditions a linear solve: z = P r, P the inverse of the blocks of A that belong to single yarns; z = −P r with
 // argument 1 in the third place.

@@ -1,7 +1,5 @@
 // Appended to every kernel file (module scope is order-free, so line numbers of the file stay true).
-// Layouts are those of src/params.rs; a test compares every member offset.
-
-const GROUP: u32 = 64u; // invocations in a workgroup, and terms in one leaf of a reduction
+// Layouts are those of src/params.rs, and compared with them wherever a kernel is prepared; constants come from Rust.
 
 struct Vertex { position: vec3<f32>, inverse_mass: f32 }
 struct Link { tail: u32, head: u32, rest: f32, stiffness: f32 }
@@ -41,24 +39,12 @@ struct Invocation {
 // Small read-only fields are uniforms: they do not count against the 8 storage buffers of a stage,
 // and control flow that depends on them is uniform, so barriers may follow it.
 @group(1) @binding(0) var<uniform> range: Range;
-@group(0) @binding(100) var<uniform> guards: array<vec4<u32>, 16>;
+@group(0) @binding(100) var<uniform> guards: array<vec4<u32>, GUARDS / 4u>;
 @group(0) @binding(101) var<uniform> frame: Frame;
 @group(0) @binding(102) var<uniform> clock: Clock;
-@group(0) @binding(103) var<uniform> sums: array<vec4<f32>, 5>;
+@group(0) @binding(103) var<uniform> sums: array<vec4<f32>, SUMS>;
 // What holds and contacts leave of a vertex's motion; read only where frame.constrained says that there is any.
 @group(0) @binding(104) var<storage, read> constraints: array<vec4<f32>>;
-
-// Slots of `sums`.
-const STRAIN: u32 = 0u;    // x: largest strain
-const CURVATURE: u32 = 1u; // x: p·Ap
-const RESIDUAL: u32 = 2u;  // x: r·z, y: r·r
-const PREVIOUS: u32 = 3u;  // x: r·z of the iteration before, y: r·r at the start, z: r·r at which to stop
-const LOAD: u32 = 4u;      // x: largest T/(m̄ l)
-
-// Word of `faults`: 1 if a contact began or ended in this substep.
-const CONTACT_CHANGED: u32 = 1u;
-// Word of `faults`: frames that were taken back so far.
-const REJECTED_FRAMES: u32 = 2u;
 
 // Number of this workgroup; dispatches beyond 65,535 groups are folded to two dimensions, where the last groups may
 // have no element at all.
@@ -136,10 +122,6 @@ fn turned(q: vec4<f32>, v: vec3<f32>) -> vec3<f32> {
 fn bounded(value: vec3<f32>) -> bool {
     return all((bitcast<vec3<u32>>(value) & vec3<u32>(0x7fffffffu)) < vec3<u32>(0x5d800000u));
 }
-
-// Largest coordinate [m] and speed [m/s] that a step may end with, 2⁴⁰: from there every product of the next step is finite, so
-// that it can be computed, too.
-const FARTHEST: f32 = 1099511627776.0;
 
 fn sane(value: vec3<f32>) -> bool {
     return bounded(value) && all(abs(value) <= vec3<f32>(FARTHEST));

@@ -72,7 +72,7 @@ fn soften(invocation: Invocation) {
     }
     let vertex = vertices[v];
     var inverse = 0.0;
-    var shortest = 3.0e38;
+    var shortest = FAR;
     if (vertex.inverse_mass > 0.0) {
         var stiffness = 1.0 / vertex.inverse_mass;
         for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {

@@ -6,9 +6,6 @@
 @group(0) @binding(3) var<storage, read> triangle_incidence: array<u32>;
 @group(0) @binding(4) var<storage, read_write> forces: array<vec4<f32>>;
 
-// Area times speed [m³/s] below which there is no wind, and no normal to divide by.
-const CALM: f32 = 1e-30;
-
 // A sine of period 1 made of two parabolas: built-in sines differ too much between adapters to be compared.
 fn swing(phase: f32) -> f32 {
     let q = fract(phase) - 0.5;

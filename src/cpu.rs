@@ -556,7 +556,7 @@ impl Slot<'_> {
 
 /// Whether what an invocation writes can be told from its element number.
 fn splits(shape: Shape, run: &Run<'_>) -> bool {
-    matches!(shape, Shape::Element | Shape::Reduction)
+    shape == Shape::Element
         && run.slots.iter().all(|slot| match &slot.words {
             Words::Write { words, .. } => {
                 slot.spec.domain == Domain::Groups || words.len() * 4 == run.range.len() * slot.spec.stride

@@ -83,6 +83,7 @@ pub mod scene;
 mod settings;
 pub mod solid;
 pub mod solver;
+pub mod source;
 pub mod stage;
 pub mod substeps;
 pub mod topology;

@@ -6,7 +6,7 @@ use crate::cpu::key;
 use crate::error::{Error, Result};
 use crate::fields::{Sizes, Spec, TABLE};
 use crate::gpu::need;
-use crate::gpu::runner::{ALWAYS, buffer_size};
+use crate::gpu::runner::buffer_size;
 use crate::mesh::{Face, Mesh};
 use crate::program::Recorder;
 use crate::reflect;
@@ -138,8 +138,8 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
     };
     let colors: Vec<_> = (0..families).map(|color| color..color + 1).collect();
     let settings = Settings { wind: Some(settings.wind.unwrap_or_default()), ..settings.clone() };
-    let named = |name: &&str| specs.iter().position(|spec| spec.name == *name);
-    let mut used: BTreeSet<usize> = ALWAYS.iter().filter_map(named).collect();
+    let resident = specs.iter().enumerate().filter(|(_, spec)| spec.resident);
+    let mut used: BTreeSet<usize> = resident.map(|(number, _)| number).collect();
     for both in [false, true] {
         let mut recorder =
             Recorder::new(&sizes, &colors, 0).with_yarns(&yarns).with_constraints(both || sizes.solids > 0);

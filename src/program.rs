@@ -16,6 +16,7 @@ use crate::cpu::Run;
 use crate::error::{Error, Result};
 use crate::fields::{Domain, Sizes};
 use crate::params::GUARDS;
+use crate::source::Source;
 use crate::yarns::Yarns;
 
 /// The Rust twin of a WGSL entry point.
@@ -25,10 +26,8 @@ pub type Body = fn(&mut Run<'_>) -> Result<()>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
-    /// One invocation per element, which writes its own element only.
+    /// One invocation per element, which writes its own element, and may write its group's entry of a [`Domain::Groups`] field.
     Element,
-    /// As `Element`, and the group's entry of a [`Domain::Groups`] field.
-    Reduction,
     /// One invocation per element, which writes elements of others; disjoint by construction.
     Scatter,
     /// A workgroup's invocations work together on elements that no other workgroup touches.
@@ -41,8 +40,8 @@ pub enum Shape {
 pub struct Kernel {
     /// Name of the entry point, of the Rust body, of the pipeline.
     pub name: &'static str,
-    /// Text of the WGSL file; the prelude is appended.
-    pub wgsl: &'static str,
+    /// Its WGSL file and what that takes from others.
+    pub source: &'static Source,
     /// The Rust twin.
     pub body: Body,
     /// What its invocations write.
@@ -56,8 +55,8 @@ pub struct Kernel {
 
 impl Kernel {
     /// A kernel whose invocations write their own element only.
-    pub const fn new(name: &'static str, wgsl: &'static str, body: Body) -> Self {
-        Self { name, wgsl, body, shape: Shape::Element, aliases: &[], amplification: 1.0 }
+    pub const fn new(name: &'static str, source: &'static Source, body: Body) -> Self {
+        Self { name, source, body, shape: Shape::Element, aliases: &[], amplification: 1.0 }
     }
 
     /// With another shape.

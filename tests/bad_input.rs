@@ -13,6 +13,7 @@ use proptest::test_runner::{RngSeed, TestRunner};
 use taut::cpu::Run;
 use taut::fields::{Domain, Spec};
 use taut::program::{Kernel, Recorder};
+use taut::source::Source;
 use taut::stage::Stage;
 use taut::{
     Cloth, Elasticity, Error, FastProjection, FrameInput, GaussSeidel, Jacobi, Mass, Mesh, MeshDescriptor, Method,
@@ -411,25 +412,31 @@ fn a_stage_cannot_take_the_name_of_a_field() {
 /// Two kernels may have one name: a stage of the user's, or of another cloth's on the same device.
 #[test]
 fn kernels_of_one_name_do_not_share_a_pipeline() {
-    const ONE: &str = "
+    static ONE: Source = Source::new(
+        "one",
+        "
         @group(0) @binding(0) var<storage, read_write> forces: array<vec4<f32>>;
         @compute @workgroup_size(GROUP) fn nudge(invocation: Invocation) {
             let v = element(invocation);
             if (running() && v < range.end) { forces[v].x += 1.0; }
-        }";
-    const TWO: &str = "
+        }",
+    );
+    static TWO: Source = Source::new(
+        "two",
+        "
         @group(0) @binding(0) var<storage, read_write> forces: array<vec4<f32>>;
         @compute @workgroup_size(GROUP) fn nudge(invocation: Invocation) {
             let v = element(invocation);
             if (running() && v < range.end) { forces[v].x += 2.0; }
-        }";
+        }",
+    );
     fn by(run: &mut Run<'_>, force: f32) -> Result<()> {
         let mut forces = run.write::<[f32; 4]>("forces")?;
         run.range().for_each(|v| forces[v][0] += force);
         Ok(())
     }
-    static FIRST: Kernel = Kernel::new("nudge", ONE, |run| by(run, 1.0));
-    static SECOND: Kernel = Kernel::new("nudge", TWO, |run| by(run, 2.0));
+    static FIRST: Kernel = Kernel::new("nudge", &ONE, |run| by(run, 1.0));
+    static SECOND: Kernel = Kernel::new("nudge", &TWO, |run| by(run, 2.0));
     #[derive(Debug)]
     struct Nudge(&'static Kernel);
     impl Stage for Nudge {

@@ -495,7 +495,8 @@ fn limited_areas_come_to_rest_nearer_to_the_rest_shape() {
 fn edges_hold_their_limit_whatever_the_areas_want() {
     let settings = Settings { area_limit: Some([0.99, 1.01]), gravity: [20.0, 0.0, 20.0], ..Default::default() };
     let mut cloth = cpu(scene::curtain(9).expect("a scene"), settings);
-    let shift = |cloth: &Cloth| cloth.fields().expect("the cloth is on the CPU").largest("area_shifts");
+    let shift =
+        |cloth: &Cloth| cloth.fields().expect("the cloth is on the CPU").largest("area_shifts").expect("a field");
     let mut most = 0.0f32;
     for _ in 0..30 {
         cloth.step(&frame(FRAME)).expect("the step runs");

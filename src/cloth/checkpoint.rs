@@ -20,12 +20,10 @@ const VERSION: u32 = 2;
 const SOLID_WORDS: usize = 13;
 /// What is there besides solids and fields: everything up to the number of solids, that of fields, and the checksum.
 const HEADER: usize = 48 + 4 + 8;
-/// What reports are made of; the rest of the state is what is persistent.
-const REPORTED: [&str; 5] = ["meters", "faults", "reactions", "tensions", "normals"];
 
 /// Whether a checkpoint has the field.
 pub(super) fn saved(spec: &Spec) -> bool {
-    spec.persistent || spec.name.starts_with("user_") || REPORTED.contains(&spec.name)
+    spec.persistent || spec.name.starts_with("user_")
 }
 
 impl Cloth {

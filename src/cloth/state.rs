@@ -46,8 +46,8 @@ impl Cloth {
         self.anchor_anew(None)?;
         write_state(&mut self.fields, &self.shape.mesh, positions, velocities)?;
         if let Engine::Gpu(runner) = &self.engine {
-            for name in STATE {
-                runner.write(&self.fields, name)?;
+            for spec in self.fields.specs().iter().filter(|spec| spec.state) {
+                runner.write(&self.fields, spec.name)?;
             }
         }
         Ok(())
@@ -102,22 +102,6 @@ impl Cloth {
         Ok(())
     }
 }
-
-/// Fields that [`write_state`] fills.
-const STATE: [&str; 12] = [
-    "tensions",
-    "previous_positions",
-    "previous_velocities",
-    "vertices",
-    "velocities",
-    "displacements",
-    "starts",
-    "normals",
-    "reactions",
-    "meters",
-    "faults",
-    "clock",
-];
 
 pub(super) fn check_vectors(field: &'static str, vectors: &[[f32; 3]], expected: usize) -> Result<()> {
     if vectors.len() != expected {

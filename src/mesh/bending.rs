@@ -71,9 +71,9 @@ use super::mass::point;
 /// The least area of a triangle, per square of its longest side.
 const FLATTEST: f64 = 1e-12;
 /// The least 1 + cos θ of a fold: θ up to 170.1°.
-const SHARPEST: f32 = 0.015;
+pub(crate) const SHARPEST: f32 = 0.015;
 /// The least squared sine between two sides of a triangle, in `f32`.
-const NARROWEST: f32 = 1e-12;
+pub(crate) const NARROWEST: f32 = 1e-12;
 
 /// Folds that count less are rounding errors of a grid of rectangles, and would make it dense.
 const NEGLIGIBLE: f64 = 1e-6;

@@ -39,7 +39,10 @@ pub static PROJECT_CHORDS: Kernel = kernel("project_chords", project_chords_body
 pub static OPEN_CHORDS: Kernel = control::kernel("open_chords", open_chords_body);
 
 /// Fewest chords of a yarn.
-const COARSEST: usize = 4;
+pub(super) const COARSEST: usize = 4;
+
+/// A chord is taut where it is longer than this part of its bound: less is what rounding may make of a chord that is at it.
+pub(super) const TAUT: f32 = 1.0001;
 
 /// Records the chords of all families, which run where the expected load s is above `frame.live.z`.
 pub fn record(recorder: &mut Recorder<'_>) {
@@ -167,7 +170,7 @@ impl Chords<'_> {
         let Cloth { vertices, displacements, .. } = self.cloth;
         let d = (vertices[b].position - vertices[a].position) + (displacements.vector(b) - displacements.vector(a));
         let (extent, bound) = (d.length(), self.bound(i));
-        if w == 0.0 || extent <= 1.0001 * bound {
+        if w == 0.0 || extent <= TAUT * bound {
             return (Vec3::ZERO, 1.0, 0.0);
         }
         (d / extent, w, extent - bound)

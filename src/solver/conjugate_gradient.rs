@@ -18,24 +18,25 @@ use crate::cpu::{Run, group_sum};
 use crate::error::Result;
 use crate::params::{Clock, Frame, GROUP, Meters, sums};
 use crate::program::{Body, Kernel, Recorder, Shape};
+use crate::source::Source;
 use crate::stage::reduce;
 
-const WGSL: &str = include_str!("../../shaders/conjugate_gradient.wgsl");
+static SOURCE: Source = Source::new("conjugate_gradient", include_str!("../../shaders/conjugate_gradient.wgsl"));
 
 const fn kernel(name: &'static str, body: Body) -> Kernel {
-    Kernel::new(name, WGSL, body).aliases(&[("decisions", "guards"), ("totals", "sums")])
+    Kernel::new(name, &SOURCE, body).aliases(&[("decisions", "guards"), ("totals", "sums")])
 }
 
 /// Starts at 0 with the diagonal as preconditioner.
-pub static START_SOLVE: Kernel = kernel("start_solve", start_solve_body).shape(Shape::Reduction);
+pub static START_SOLVE: Kernel = kernel("start_solve", start_solve_body);
 /// Stores where to stop.
 pub static BEGIN_SOLVE: Kernel = kernel("begin_solve", begin_solve_body).shape(Shape::Group);
 /// Ends the loop when the residual is small enough.
 pub static DECIDE_SOLVE: Kernel = kernel("decide_solve", decide_solve_body).shape(Shape::Group);
 /// Moves the solution along the search direction.
-pub static ADVANCE: Kernel = kernel("advance", advance_body).shape(Shape::Reduction);
+pub static ADVANCE: Kernel = kernel("advance", advance_body);
 /// The leaves of r·z and r·r after another preconditioner than the diagonal.
-pub static DOT_RESIDUALS: Kernel = kernel("dot_residuals", dot_residuals_body).shape(Shape::Reduction);
+pub static DOT_RESIDUALS: Kernel = kernel("dot_residuals", dot_residuals_body);
 /// Next search direction.
 pub static TURN_SEARCH: Kernel = kernel("turn_search", turn_search_body);
 

@@ -36,23 +36,34 @@ use glam::Vec3;
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
-use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{Freedom, Solver, banded_length, conjugate_gradient, in_band, lines, warm_start, within};
+use crate::params::{Clock, FAR, Frame, GROUP, Link, Vertex, sums};
+use crate::program::{Kernel, Recorder};
+use crate::solver::{
+    COLLAPSED, Freedom, STUCK, Solver, banded_length, conjugate_gradient, in_band, lines, warm_start, within,
+};
+use crate::source::{Constant, Source};
 use crate::stage::{load, padded, reduce, strain, xyz};
 
-const WGSL: &str = include_str!("../../shaders/fast_projection.wgsl");
+static SOURCE: Source =
+    Source::new("fast_projection", include_str!("../../shaders/fast_projection.wgsl")).constants(&[
+        ("COLLAPSED", Constant::F32(COLLAPSED)),
+        ("STUCK", Constant::F32(STUCK)),
+        ("COMPRESSED", Constant::F32(COMPRESSED)),
+    ]);
 
 /// Constraint, direction and diagonal of one edge.
-pub static LINEARIZE: Kernel = Kernel::new("linearize", WGSL, linearize_body).shape(Shape::Reduction);
+pub static LINEARIZE: Kernel = Kernel::new("linearize", &SOURCE, linearize_body);
 /// First half of the operator: y = W Jᵀ p.
-pub static GATHER_PULLS: Kernel = Kernel::new("gather_pulls", WGSL, gather_pulls_body);
+pub static GATHER_PULLS: Kernel = Kernel::new("gather_pulls", &SOURCE, gather_pulls_body);
 /// Residual of the Schur form.
-pub static SETTLE_RESIDUAL: Kernel = Kernel::new("settle_residual", WGSL, settle_residual_body);
+pub static SETTLE_RESIDUAL: Kernel = Kernel::new("settle_residual", &SOURCE, settle_residual_body);
 /// Second half: q = J y.
-pub static APPLY_OPERATOR: Kernel = Kernel::new("apply_operator", WGSL, apply_operator_body).shape(Shape::Reduction);
+pub static APPLY_OPERATOR: Kernel = Kernel::new("apply_operator", &SOURCE, apply_operator_body);
 /// u −= W Jᵀ μ.
-pub static APPLY_MULTIPLIERS: Kernel = Kernel::new("apply_multipliers", WGSL, apply_multipliers_body);
+pub static APPLY_MULTIPLIERS: Kernel = Kernel::new("apply_multipliers", &SOURCE, apply_multipliers_body);
+
+/// Part of its length below which an edge counts as compressed: the quadratic constraint overshoots by l/(2|d|) there.
+const COMPRESSED: f32 = 0.5;
 
 /// What makes the linear solve converge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -280,14 +291,14 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
         let extent = d.length();
         let mut direction = [0.0; 4];
         let mut residual = 0.0;
-        if extent >= 1e-6 * edge.rest && !in_band(frame, extent, edge.rest) {
+        if extent >= COLLAPSED * edge.rest && !in_band(frame, extent, edge.rest) {
             let n = d / extent;
             let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
                 + freedom.inverse_mass_along(head, b.inverse_mass, n);
             let wanted = banded_length(frame, extent, edge.rest);
-            if w <= 0.01 * (a.inverse_mass + b.inverse_mass) {
+            if w <= STUCK * (a.inverse_mass + b.inverse_mass) {
                 // Neither end can move along the edge.
-            } else if extent < 0.5 * wanted {
+            } else if extent < COMPRESSED * wanted {
                 direction = [n.x, n.y, n.z, 1.0 / w];
                 residual = extent - wanted;
             } else {
@@ -368,7 +379,7 @@ fn apply_multipliers_body(run: &mut Run<'_>) -> Result<()> {
     for v in run.range() {
         let inverse_mass = vertices[v].inverse_mass;
         let mut pull = Vec3::ZERO;
-        let mut shortest = 3.0e38f32;
+        let mut shortest = FAR;
         for k in edge_incidence[v]..edge_incidence[v + 1] {
             let entry = edge_incidence[k as usize];
             let e = (entry / 2) as usize;

@@ -25,13 +25,15 @@ use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{Freedom, Solver, banded_length, within};
+use crate::solver::{COLLAPSED, Freedom, STUCK, Solver, banded_length, within};
+use crate::source::{Constant, Source};
 use crate::stage::{padded, strain, xyz};
 
-const WGSL: &str = include_str!("../../shaders/gauss_seidel.wgsl");
+static SOURCE: Source = Source::new("gauss_seidel", include_str!("../../shaders/gauss_seidel.wgsl"))
+    .constants(&[("COLLAPSED", Constant::F32(COLLAPSED)), ("STUCK", Constant::F32(STUCK))]);
 
 /// Projects one edge.
-pub static PROJECT_EDGE: Kernel = Kernel::new("project_edge", WGSL, project_edge_body).shape(Shape::Scatter);
+pub static PROJECT_EDGE: Kernel = Kernel::new("project_edge", &SOURCE, project_edge_body).shape(Shape::Scatter);
 
 /// Sweeps of a seeded order before it repeats within one substep.
 const PERIOD: u32 = 8;
@@ -137,13 +139,13 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
         let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
         let extent = d.length();
         let wanted = banded_length(frame, extent, edge.rest);
-        if extent < 1e-6 * edge.rest || extent == wanted {
+        if extent < COLLAPSED * edge.rest || extent == wanted {
             continue;
         }
         let n = d / extent;
         let w =
             freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
-        if w <= 0.01 * (a.inverse_mass + b.inverse_mass) {
+        if w <= STUCK * (a.inverse_mass + b.inverse_mass) {
             continue;
         }
         let pull = ((extent - wanted) / w) * n;

@@ -19,15 +19,17 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::solver::{Freedom, Solver, banded_length, within};
+use crate::solver::{COLLAPSED, Freedom, STUCK, Solver, banded_length, within};
+use crate::source::{Constant, Source};
 use crate::stage::{padded, strain, xyz};
 
-const WGSL: &str = include_str!("../../shaders/jacobi.wgsl");
+static SOURCE: Source = Source::new("jacobi", include_str!("../../shaders/jacobi.wgsl"))
+    .constants(&[("COLLAPSED", Constant::F32(COLLAPSED)), ("STUCK", Constant::F32(STUCK))]);
 
 /// Proposal of one edge.
-pub static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", WGSL, correct_edge_body);
+pub static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", &SOURCE, correct_edge_body);
 /// Blend of the proposals at one vertex.
-pub static GATHER_CORRECTIONS: Kernel = Kernel::new("gather_corrections", WGSL, gather_corrections_body);
+pub static GATHER_CORRECTIONS: Kernel = Kernel::new("gather_corrections", &SOURCE, gather_corrections_body);
 
 /// Parameters of the sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,11 +101,11 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
         let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
         let extent = d.length();
         let mut pull = Vec3::ZERO;
-        if extent >= 1e-6 * edge.rest {
+        if extent >= COLLAPSED * edge.rest {
             let n = d / extent;
             let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
                 + freedom.inverse_mass_along(head, b.inverse_mass, n);
-            if w > 0.01 * (a.inverse_mass + b.inverse_mass) {
+            if w > STUCK * (a.inverse_mass + b.inverse_mass) {
                 let excess = extent - banded_length(frame, extent, edge.rest);
                 pull = (excess / w) * n;
                 let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));

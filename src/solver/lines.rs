@@ -30,15 +30,23 @@ use crate::cpu::{Run, Shared, SharedVectors};
 use crate::error::Result;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, YarnSpan};
 use crate::program::{Body, Kernel, Recorder, Shape};
-use crate::solver::lanes::{Bundle, LANES, Links, Rows, Scratch, Vec3s, Wide};
-use crate::solver::{Freedom, banded_length};
+use crate::solver::chords::{COARSEST, TAUT};
+use crate::solver::lanes::{Bundle, LANES, Links, Rows, SMALLEST_PIVOT, Scratch, Vec3s, Wide};
+use crate::solver::{COLLAPSED, Freedom, STUCK, banded_length};
+use crate::source::{Constant, Source};
 use glam::Vec3;
 
-const WGSL: &str = include_str!("../../shaders/lines.wgsl");
+static SOURCE: Source = Source::new("lines", include_str!("../../shaders/lines.wgsl")).constants(&[
+    ("COLLAPSED", Constant::F32(COLLAPSED)),
+    ("STUCK", Constant::F32(STUCK)),
+    ("COARSEST", Constant::U32(COARSEST as u32)),
+    ("TAUT", Constant::F32(TAUT)),
+    ("SMALLEST_PIVOT", Constant::F32(SMALLEST_PIVOT)),
+]);
 
 /// A taut yarn of m edges has a condition of about m²; meshes that are compared in lock-step have yarns of about eight.
 pub(super) const fn kernel(name: &'static str, body: Body) -> Kernel {
-    Kernel::new(name, WGSL, body).shape(Shape::Lines).amplification(64.0)
+    Kernel::new(name, &SOURCE, body).shape(Shape::Lines).amplification(64.0)
 }
 
 /// Projects one yarn: C = |d| − l of all its edges to 0 at once.
@@ -290,7 +298,7 @@ fn project_bundle<L: Limited>(
         let (shortest, longest) = (low * rest, high * rest);
         let wanted = extent.max(shortest).min(longest);
         let mut active =
-            bundle.active(k) & w.simd_gt(Wide::splat(0.01) * free) & extent.simd_ge(Wide::splat(1e-6) * rest);
+            bundle.active(k) & w.simd_gt(Wide::splat(STUCK) * free) & extent.simd_ge(Wide::splat(COLLAPSED) * rest);
         if banded {
             active &= !(extent.simd_gt(shortest) & extent.simd_lt(longest));
         }

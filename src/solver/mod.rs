@@ -196,6 +196,12 @@ impl<'a> Freedom<'a> {
     }
 }
 
+/// Part of its rest length below which an edge has no direction that f32 could tell.
+pub(crate) const COLLAPSED: f32 = 1e-6;
+/// Part of its ends' inverse masses that constraints must leave along an edge: with less, neither end can move along it but by a
+/// hundred times what is asked for.
+pub(crate) const STUCK: f32 = 0.01;
+
 /// Length that an edge should have: the end of its stretch band nearest to `length` \[m\].
 #[inline]
 pub fn banded_length(frame: &Frame, length: f32, rest: f32) -> f32 {

@@ -26,26 +26,27 @@ use glam::Vec3;
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Clock, Frame, Link, Vertex};
+use crate::params::{Clock, FAR, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
+use crate::source::Source;
 use crate::stage::{load, padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/warm_start.wgsl");
+static SOURCE: Source = Source::new("warm_start", include_str!("../../shaders/warm_start.wgsl"));
 
 /// Keeps the prediction.
-pub static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", WGSL, keep_prediction_body);
+pub static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", &SOURCE, keep_prediction_body);
 /// First guess of a multiplier.
-pub static CARRY_MULTIPLIER: Kernel = Kernel::new("carry_multiplier", WGSL, carry_multiplier_body);
+pub static CARRY_MULTIPLIER: Kernel = Kernel::new("carry_multiplier", &SOURCE, carry_multiplier_body);
 /// What a pin bears of it.
-pub static BEAR_MULTIPLIER: Kernel = Kernel::new("bear_multiplier", WGSL, bear_multiplier_body);
+pub static BEAR_MULTIPLIER: Kernel = Kernel::new("bear_multiplier", &SOURCE, bear_multiplier_body);
 /// 1/H of a vertex.
-pub static SOFTEN: Kernel = Kernel::new("soften", WGSL, soften_body);
+pub static SOFTEN: Kernel = Kernel::new("soften", &SOURCE, soften_body);
 /// Moves a vertex by what its momentum balance lacks.
-pub static RELAX: Kernel = Kernel::new("relax", WGSL, relax_body);
+pub static RELAX: Kernel = Kernel::new("relax", &SOURCE, relax_body);
 /// Constraint after that.
-pub static WARM_RESIDUAL: Kernel = Kernel::new("warm_residual", WGSL, warm_residual_body);
+pub static WARM_RESIDUAL: Kernel = Kernel::new("warm_residual", &SOURCE, warm_residual_body);
 /// Adds a solution to the multiplier.
-pub static NOTE_MULTIPLIER: Kernel = Kernel::new("note_multiplier", WGSL, note_multiplier_body);
+pub static NOTE_MULTIPLIER: Kernel = Kernel::new("note_multiplier", &SOURCE, note_multiplier_body);
 
 /// Load s of an edge above which its multiplier is not carried over.
 pub(super) const LARGEST_LOAD: f32 = 5.0;
@@ -136,7 +137,7 @@ fn soften_body(run: &mut Run<'_>) -> Result<()> {
     let mut predictions = run.write::<[f32; 4]>("predictions")?;
     for v in run.range() {
         let vertex = vertices[v];
-        let (mut inverse_mass, mut shortest) = (0.0, 3.0e38f32);
+        let (mut inverse_mass, mut shortest) = (0.0, FAR);
         if vertex.inverse_mass > 0.0 {
             let mut stiffness = 1.0 / vertex.inverse_mass;
             for k in edge_incidence[v]..edge_incidence[v + 1] {

@@ -41,14 +41,16 @@ use crate::mesh::Mesh;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
 use crate::solver::Freedom;
+use crate::source::{Constant, Source};
 use crate::stage::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/area.wgsl");
+static SOURCE: Source =
+    Source::new("area", include_str!("../../shaders/area.wgsl")).constants(&[("LARGEST", Constant::F32(LARGEST))]);
 
 /// Mean of what the triangles at a vertex propose.
-pub static LIMIT_AREA: Kernel = Kernel::new("limit_area", WGSL, limit_area_body);
+pub static LIMIT_AREA: Kernel = Kernel::new("limit_area", &SOURCE, limit_area_body);
 /// Moves the prediction there, as far as holds and contacts allow.
-pub static APPLY_AREA: Kernel = Kernel::new("apply_area", WGSL, apply_area_body);
+pub static APPLY_AREA: Kernel = Kernel::new("apply_area", &SOURCE, apply_area_body);
 
 /// How much one pass may scale a triangle.
 const LARGEST: f32 = 2.0;

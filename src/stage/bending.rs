@@ -16,25 +16,27 @@ use glam::{Vec3, Vec4};
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::mesh::bending::fold;
+use crate::mesh::bending::{NARROWEST, SHARPEST, fold};
 use crate::params::{HingeGradients, HingeRow, Vertex};
 use crate::program::{Kernel, Recorder};
+use crate::source::{Constant, Source};
 use crate::stage::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/bending.wgsl");
+static SOURCE: Source = Source::new("bending", include_str!("../../shaders/bending.wgsl"))
+    .constants(&[("NARROWEST", Constant::F32(NARROWEST)), ("SHARPEST", Constant::F32(SHARPEST))]);
 
 /// Forces of the pairs.
-pub static GATHER_PAIRS: Kernel = Kernel::new("gather_pairs", WGSL, gather_pairs_body);
+pub static GATHER_PAIRS: Kernel = Kernel::new("gather_pairs", &SOURCE, gather_pairs_body);
 /// Their stiffness.
-pub static BEND_PAIRS: Kernel = Kernel::new("bend_pairs", WGSL, bend_pairs_body);
+pub static BEND_PAIRS: Kernel = Kernel::new("bend_pairs", &SOURCE, bend_pairs_body);
 /// Angle and gradient of a hinge.
-pub static LINEARIZE_HINGE: Kernel = Kernel::new("linearize_hinge", WGSL, linearize_hinge_body).amplification(64.0);
+pub static LINEARIZE_HINGE: Kernel = Kernel::new("linearize_hinge", &SOURCE, linearize_hinge_body).amplification(64.0);
 /// Forces of the hinges.
-pub static GATHER_HINGES: Kernel = Kernel::new("gather_hinges", WGSL, gather_hinges_body);
+pub static GATHER_HINGES: Kernel = Kernel::new("gather_hinges", &SOURCE, gather_hinges_body);
 /// First half of their stiffness.
-pub static TURN_HINGE: Kernel = Kernel::new("turn_hinge", WGSL, turn_hinge_body);
+pub static TURN_HINGE: Kernel = Kernel::new("turn_hinge", &SOURCE, turn_hinge_body);
 /// Second half.
-pub static BEND_HINGES: Kernel = Kernel::new("bend_hinges", WGSL, bend_hinges_body);
+pub static BEND_HINGES: Kernel = Kernel::new("bend_hinges", &SOURCE, bend_hinges_body);
 
 /// Records the forces at the start of a substep, added to `forces` or to the field that stands for it.
 pub fn record(recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {

@@ -43,23 +43,39 @@ use glam::{Vec3, Vec4};
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{CONTACT_CHANGED, Clock, Contact, Frame, SolidRow, Vertex};
+use crate::params::{CONTACT_CHANGED, Clock, Contact, FAR, Frame, SolidRow, Vertex};
 use crate::program::{Kernel, Part, Recorder, Shape};
 use crate::solid::grid::interpolate;
 use crate::solver::{Solver, left_by};
+use crate::source::{Constant, Source};
 use crate::stage::integrate::FARTHEST;
 use crate::stage::{control, padded, strain, turned, xyz};
 
-const WGSL: &str = include_str!("../../shaders/contact.wgsl");
+static SOURCE: Source = Source::new("contact", include_str!("../../shaders/contact.wgsl")).constants(&[
+    ("PLANE", Constant::U32(SolidRow::PLANE)),
+    ("SPHERE", Constant::U32(SolidRow::SPHERE)),
+    ("CAPSULE", Constant::U32(SolidRow::CAPSULE)),
+    ("BLOCK", Constant::U32(SolidRow::BLOCK)),
+    ("GRID", Constant::U32(SolidRow::GRID)),
+    ("TRACE", Constant::U32(TRACE)),
+    ("SURE", Constant::F32(SURE)),
+    ("ARRIVED", Constant::F32(ARRIVED)),
+    ("SAME_SIDE", Constant::F32(SAME_SIDE)),
+    ("STEEP", Constant::F32(STEEP)),
+    ("PARALLEL", Constant::F32(PARALLEL)),
+    ("SLANTED", Constant::F32(SLANTED)),
+    ("FALLS", Constant::F32(FALLS)),
+    ("SMALLEST", Constant::F32(SMALLEST)),
+]);
 
 /// Puts vertices outside of the solids and decides what they may do.
-pub static COLLIDE: Kernel = Kernel::new("collide", WGSL, collide_body)
+pub static COLLIDE: Kernel = Kernel::new("collide", &SOURCE, collide_body)
     .aliases(&[("found_constraints", "constraints")])
     .amplification(AMPLIFICATION);
 /// Gives vertices that touch a solid the speed of its surface along the normal, or that with which they leave it. Every
 /// invocation may raise the one flag that says that a contact began or ended.
 pub static REBOUND: Kernel =
-    Kernel::new("rebound", WGSL, rebound_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
+    Kernel::new("rebound", &SOURCE, rebound_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
 
 /// The speed of a surface is a difference of two places over a substep: at 1/240 s it has 240 times their rounding, where the
 /// field's scale of about 1 m/s allows for 32 roundings.
@@ -107,6 +123,24 @@ pub fn end(recorder: &mut Recorder<'_>) {
 
 /// Steps along the way of a vertex through a step.
 const TRACE: u32 = 16;
+/// Part of a told distance that is sure: beyond its grid the distance to a body may be told longer than it is, by a factor of √2
+/// at most.
+const SURE: f32 = 0.7;
+/// Part of its way from the surface at which a vertex has met it: what is left is less than contact corrects anyway.
+const ARRIVED: f32 = 1e-3;
+/// Cosine of the angle between two normals below which they are of different sides of a solid (60°).
+const SAME_SIDE: f32 = 0.5;
+/// Sine of the angle from which a way leads into a surface and not along it (12°).
+const STEEP: f32 = 0.2;
+/// Sine of an angle that counts as none: normals of f32 grids are no more exact.
+const PARALLEL: f32 = 1e-3;
+/// Part of a normal that a hold must leave for a vertex to be pushed out along it: with less, the way out would be a hundred
+/// times the gap.
+const SLANTED: f32 = 0.01;
+/// Substeps of falling from which a vertex comes to rest: what gravity adds in so many is a bounce of the time stepping's own.
+const FALLS: f32 = 2.0;
+/// Keeps a quotient of two lengths from being 0/0.
+const SMALLEST: f32 = 1e-30;
 
 /// Where a solid is at a part of the frame.
 #[derive(Clone, Copy)]
@@ -179,7 +213,7 @@ pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) 
 /// Radius of a ball that fits into a solid, or of one that its grid can tell \[m\].
 fn inner_radius(solid: &SolidRow) -> f32 {
     match solid.kind {
-        SolidRow::PLANE => 3.0e38,
+        SolidRow::PLANE => FAR,
         SolidRow::BLOCK => solid.size.min_element(),
         SolidRow::GRID => solid.spacing,
         _ => solid.size.x,
@@ -190,17 +224,17 @@ fn inner_radius(solid: &SolidRow) -> f32 {
 fn swept_distance(solid: &SolidRow, distances: &[f32], a: Vec3, b: Vec3) -> (Vec3, f32) {
     let end = signed_distance(solid, distances, b);
     let travel = (b - a).length();
-    let sure = if solid.kind == SolidRow::GRID { 0.7 } else { 1.0 };
+    let sure = if solid.kind == SolidRow::GRID { SURE } else { 1.0 };
     if 2.0 * travel < inner_radius(solid) || sure * end.1 >= travel {
         return end;
     }
     let (mut normal, mut gap) = signed_distance(solid, distances, a);
     let (mut at, mut part) = (a, 0.0);
     for _ in 0..TRACE {
-        if gap <= 1e-3 * travel {
+        if gap <= ARRIVED * travel {
             let beyond = normal.dot(b - at);
-            let through = end.1 >= 0.0 || end.0.dot(normal) < 0.5;
-            return if through && beyond < -0.2 * (b - at).length() { (normal, gap + beyond) } else { end };
+            let through = end.1 >= 0.0 || end.0.dot(normal) < SAME_SIDE;
+            return if through && beyond < -STEEP * (b - at).length() { (normal, gap + beyond) } else { end };
         }
         part += sure * gap / travel;
         if part >= 1.0 {
@@ -221,23 +255,23 @@ fn combined(hold: [f32; 4], n: Vec3) -> [f32; 4] {
     if hold[3] == 1.0 {
         let free = normal.cross(n);
         let extent = free.length();
-        return if extent > 1e-3 { padded(free / extent) } else { hold };
+        return if extent > PARALLEL { padded(free / extent) } else { hold };
     }
-    if normal.dot(n).abs() > 1e-3 { [0.0; 4] } else { hold }
+    if normal.dot(n).abs() > PARALLEL { [0.0; 4] } else { hold }
 }
 
 /// Motion that takes a vertex out of a solid, as far as its hold lets it.
 fn push_out(hold: [f32; 4], gap: f32, n: Vec3) -> Vec3 {
     let way = left_by(hold, n);
     let along = way.dot(n);
-    if gap >= 0.0 || along < 0.01 { Vec3::ZERO } else { (-gap / along) * way }
+    if gap >= 0.0 || along < SLANTED { Vec3::ZERO } else { (-gap / along) * way }
 }
 
 /// Speed with which a vertex leaves after an impact \[m/s\].
 fn bounce_speed(frame: &Frame, clock: &Clock, solid: &SolidRow, n: Vec3, approach: f32, gap: f32) -> f32 {
     let fall = -frame.gravity.dot(n);
     let speed = approach / clock.h - 0.5 * clock.span * fall;
-    if solid.restitution == 0.0 || speed <= 2.0 * clock.span * frame.gravity.length() {
+    if solid.restitution == 0.0 || speed <= FALLS * clock.span * frame.gravity.length() {
         return 0.0;
     }
     let start_gap = (gap + approach).max(0.0);
@@ -263,7 +297,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         solids[..count as usize].iter().map(|solid| (Placed::at(solid, before), Placed::at(solid, now))).collect();
     // The solid that is nearest to the end of a vertex's way, or entered most on it.
     let nearest_solid = |position: Vec3, u: Vec3| {
-        let (mut nearest, mut gap, mut n) = (0, 3.0e38, Vec3::ZERO);
+        let (mut nearest, mut gap, mut n) = (0, FAR, Vec3::ZERO);
         for (k, solid) in solids[..count as usize].iter().enumerate() {
             let (earlier, pose) = placed[k];
             let (normal, distance) =
@@ -333,7 +367,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
             if extent > solid.friction * pressed {
                 friction = ((solid.sliding * pressed).min(extent) / extent) * wanted;
                 left = wanted - friction;
-                left *= (slip.length() / left.length().max(1e-30)).min(1.0);
+                left *= (slip.length() / left.length().max(SMALLEST)).min(1.0);
             }
             u += left_by(hold, left - slip);
             taken += friction - held;

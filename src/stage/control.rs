@@ -1,18 +1,31 @@
 //! One-thread kernels that open and close loops, frames and substeps.
 //!
-//! They alone write guards. They decide by comparing stored values, or products of them, which round alike, so that
+//! They write guards, and beside them only the end of a linear solve does. They decide by comparing stored values, or products of them, which round alike, so that
 //! two backends that agree on the values agree on the decision.
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, REJECTED_FRAMES, sums};
+use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, REJECTED_FRAMES, UNMEASURED, sums};
 use crate::program::{Kernel, Recorder, Shape};
+use crate::source::{Constant, Source};
 use crate::substeps;
 
-const WGSL: &str = include_str!("../../shaders/control.wgsl");
+static SOURCE: Source = Source::new("control", include_str!("../../shaders/control.wgsl")).constants(&[
+    ("MOST_SUBSTEPS", Constant::U32(substeps::MOST)),
+    ("HIGHEST_LOAD", Constant::F32(HIGHEST_LOAD)),
+    ("GROWING", Constant::F32(GROWING)),
+    ("MISSES", Constant::U32(MISSES)),
+]);
+
+/// No load above this is told apart \[1/s²\]: its root is the most substeps that there are.
+const HIGHEST_LOAD: f32 = 1e12;
+/// What the next frame is prepared for, as a multiple of this frame's load: a load that grows is met in time.
+const GROWING: f32 = 1.5;
+/// One substep in so many may miss the limit before the mesh counts as finer in places than the load tells.
+const MISSES: u32 = 8;
 
 pub(crate) const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
-    Kernel::new(name, WGSL, body).shape(Shape::Group).aliases(&[
+    Kernel::new(name, &SOURCE, body).shape(Shape::Group).aliases(&[
         ("decisions", "guards"),
         ("times", "clock"),
         ("partials", "strain_partials"),
@@ -86,7 +99,7 @@ fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
     if frame.relocated != 0 || frame.commanded > 1 {
         times[0].previous = 0.0;
     }
-    run.write::<Meters>("meters")?[0] = Meters { planned: count, wanted, best: 1e30, ..Default::default() };
+    run.write::<Meters>("meters")?[0] = Meters { planned: count, wanted, best: UNMEASURED, ..Default::default() };
     run.write::<u32>("faults")?[0] = 0;
     Ok(())
 }
@@ -94,7 +107,7 @@ fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
 /// Smallest k within bounds with k² ≥ wanted.
 fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
     let square = |count: u32| count as f32 * count as f32;
-    let mut count = (wanted.min(1e12).sqrt() as u32).clamp(least, most);
+    let mut count = (wanted.min(HIGHEST_LOAD).sqrt() as u32).clamp(least, most);
     while count > least && square(count - 1) >= wanted {
         count -= 1;
     }
@@ -226,12 +239,12 @@ fn note_load_body(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     let frame = run.one::<Frame>("frame")?;
-    let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0].min(1e12);
+    let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0].min(HIGHEST_LOAD);
     let mut times = run.write::<Clock>("times")?;
     let mut meters = run.write::<Meters>("meters")?;
     meters[0].load = load * times[0].h * times[0].h;
-    times[0].load = (1.5 * load).max(frame.memory * times[0].load);
-    if 8 * meters[0].missed > meters[0].substeps {
+    times[0].load = (GROWING * load).max(frame.memory * times[0].load);
+    if MISSES * meters[0].missed > meters[0].substeps {
         let count = times[0].substeps as f32;
         times[0].load = times[0].load.max(count * count * frame.missed_load);
     }

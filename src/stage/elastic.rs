@@ -49,26 +49,27 @@ use crate::cpu::{Run, group_sum};
 use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
-use crate::program::{Kernel, Recorder, Shape};
+use crate::program::{Kernel, Recorder};
 use crate::solver::Freedom;
 use crate::solver::conjugate_gradient::{self, System};
+use crate::source::Source;
 use crate::stage::{bending, padded, reduce, xyz};
 
-const WGSL: &str = include_str!("../../shaders/elastic.wgsl");
+static SOURCE: Source = Source::new("elastic", include_str!("../../shaders/elastic.wgsl"));
 
 /// Direction of a spring.
-pub static LINEARIZE_SPRING: Kernel = Kernel::new("linearize_spring", WGSL, linearize_spring_body);
+pub static LINEARIZE_SPRING: Kernel = Kernel::new("linearize_spring", &SOURCE, linearize_spring_body);
 /// Preconditioner of a vertex, and where its solve starts.
-pub static START_ELASTIC: Kernel = Kernel::new("start_elastic", WGSL, start_elastic_body).shape(Shape::Reduction);
+pub static START_ELASTIC: Kernel = Kernel::new("start_elastic", &SOURCE, start_elastic_body);
 /// The operator.
-pub static APPLY_STIFFNESS: Kernel = Kernel::new("apply_stiffness", WGSL, apply_stiffness_body).shape(Shape::Reduction);
+pub static APPLY_STIFFNESS: Kernel = Kernel::new("apply_stiffness", &SOURCE, apply_stiffness_body);
 /// What is left to be solved.
-pub static ELASTIC_RESIDUAL: Kernel = Kernel::new("elastic_residual", WGSL, elastic_residual_body);
+pub static ELASTIC_RESIDUAL: Kernel = Kernel::new("elastic_residual", &SOURCE, elastic_residual_body);
 /// u += y.
-pub static APPLY_ELASTIC: Kernel = Kernel::new("apply_elastic", WGSL, apply_elastic_body);
+pub static APPLY_ELASTIC: Kernel = Kernel::new("apply_elastic", &SOURCE, apply_elastic_body);
 
 /// What a pin bears.
-pub static BEAR_ELASTIC: Kernel = Kernel::new("bear_elastic", WGSL, bear_elastic_body);
+pub static BEAR_ELASTIC: Kernel = Kernel::new("bear_elastic", &SOURCE, bear_elastic_body);
 
 /// How springs are integrated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,13 +17,16 @@ use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::solver::left_by;
+use crate::source::{Constant, Source};
+use crate::stage::integrate::TARGET;
 use crate::stage::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/hold.wgsl");
+static SOURCE: Source =
+    Source::new("hold", include_str!("../../shaders/hold.wgsl")).constants(&[("TARGET", Constant::F32(TARGET))]);
 
 /// Puts one vertex where its hold wants it.
 pub static HOLD_VERTEX: Kernel =
-    Kernel::new("hold_vertex", WGSL, hold_vertex_body).aliases(&[("found_constraints", "constraints")]);
+    Kernel::new("hold_vertex", &SOURCE, hold_vertex_body).aliases(&[("found_constraints", "constraints")]);
 
 /// Nothing is held.
 pub(crate) const FREE: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
@@ -55,7 +58,7 @@ fn hold_vertex_body(run: &mut Run<'_>) -> Result<()> {
         }
         let fixed = xyz(hold) == Vec3::ZERO;
         let mut way = if fixed { xyz(anchors[v]) - vertex.position } else { Vec3::ZERO };
-        if frame.commanded != 0 && commands[v][3] == 1.0 {
+        if frame.commanded != 0 && commands[v][3] == TARGET {
             way = (xyz(commands[v]) - vertex.position) / (clock.substeps - clock.substep + 1) as f32;
             if clock.substep == clock.substeps {
                 anchors[v] = commands[v];

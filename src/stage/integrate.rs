@@ -20,21 +20,23 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
+use crate::source::{Constant, Source};
 use crate::stage::{padded, turned, xyz};
 
-const WGSL: &str = include_str!("../../shaders/integrate.wgsl");
+static SOURCE: Source = Source::new("integrate", include_str!("../../shaders/integrate.wgsl"))
+    .constants(&[("TARGET", Constant::F32(TARGET)), ("IMPULSE", Constant::F32(IMPULSE))]);
 
 /// Moves the whole cloth to another place without giving it speed.
-pub static RELOCATE: Kernel = Kernel::new("relocate", WGSL, relocate_body);
+pub static RELOCATE: Kernel = Kernel::new("relocate", &SOURCE, relocate_body);
 /// Velocity that a second-order step starts from.
-pub static RECALL: Kernel = Kernel::new("recall", WGSL, recall_body);
+pub static RECALL: Kernel = Kernel::new("recall", &SOURCE, recall_body);
 /// Unconstrained step; pinned vertices go towards their targets.
-pub static PREDICT: Kernel = Kernel::new("predict", WGSL, predict_body);
+pub static PREDICT: Kernel = Kernel::new("predict", &SOURCE, predict_body);
 /// Looks for values that must not be committed. Every invocation may raise the one fault flag.
 pub static INSPECT: Kernel =
-    Kernel::new("inspect", WGSL, inspect_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
+    Kernel::new("inspect", &SOURCE, inspect_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
 /// Makes the result public, or takes the substep back.
-pub static COMMIT: Kernel = Kernel::new("commit", WGSL, commit_body);
+pub static COMMIT: Kernel = Kernel::new("commit", &SOURCE, commit_body);
 
 /// How time goes on: the order of the time stepping.
 ///

@@ -19,19 +19,19 @@ use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, sums};
-use crate::program::{Kernel, Recorder, Shape};
+use crate::program::{Kernel, Recorder};
+use crate::source::Source;
 use crate::stage::{control, reduce, xyz};
 
-const WGSL: &str = include_str!("../../shaders/load.wgsl");
+static SOURCE: Source = Source::new("load", include_str!("../../shaders/load.wgsl"));
 
 /// Tension 0 at the start of a frame.
-pub static FORGET_TENSION: Kernel = Kernel::new("forget_tension", WGSL, forget_tension_body);
+pub static FORGET_TENSION: Kernel = Kernel::new("forget_tension", &SOURCE, forget_tension_body);
 /// Adds the multiplier of a linear solve.
-pub static NOTE_TENSION: Kernel = Kernel::new("note_tension", WGSL, note_tension_body);
+pub static NOTE_TENSION: Kernel = Kernel::new("note_tension", &SOURCE, note_tension_body);
 /// Load of every edge, largest per workgroup.
-pub static MEASURE_LOAD: Kernel = Kernel::new("measure_load", WGSL, measure_load_body)
-    .shape(Shape::Reduction)
-    .aliases(&[("partials", "strain_partials")]);
+pub static MEASURE_LOAD: Kernel =
+    Kernel::new("measure_load", &SOURCE, measure_load_body).aliases(&[("partials", "strain_partials")]);
 
 /// Records the start of a frame.
 pub fn begin(recorder: &mut Recorder<'_>) {

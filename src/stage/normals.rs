@@ -8,12 +8,13 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
+use crate::source::Source;
 use crate::stage::padded;
 
-const WGSL: &str = include_str!("../../shaders/normals.wgsl");
+static SOURCE: Source = Source::new("normals", include_str!("../../shaders/normals.wgsl"));
 
 /// Normal of every vertex.
-pub static GATHER_NORMALS: Kernel = Kernel::new("gather_normals", WGSL, gather_normals_body);
+pub static GATHER_NORMALS: Kernel = Kernel::new("gather_normals", &SOURCE, gather_normals_body);
 
 /// Records the normals of the committed positions.
 pub fn record(recorder: &mut Recorder<'_>) {

@@ -26,12 +26,13 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
+use crate::source::Source;
 use crate::stage::{padded, turned, xyz};
 
-const WGSL: &str = include_str!("../../shaders/rest.wgsl");
+static SOURCE: Source = Source::new("rest", include_str!("../../shaders/rest.wgsl"));
 
 /// Gives a vertex that has come to rest the speed at which it moves.
-pub static SETTLE: Kernel = Kernel::new("settle", WGSL, settle_body);
+pub static SETTLE: Kernel = Kernel::new("settle", &SOURCE, settle_body);
 
 /// How long a vertex must have been slow \[s\]: nine frames of 1/60 s, a sixth of the period of a pendulum of 20 cm.
 pub(crate) const TIME: f32 = 0.15;

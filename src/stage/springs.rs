@@ -10,15 +10,16 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Link, Vertex};
 use crate::program::{Kernel, Recorder};
+use crate::source::Source;
 use crate::stage::bending;
 
-const WGSL: &str = include_str!("../../shaders/springs.wgsl");
+static SOURCE: Source = Source::new("springs", include_str!("../../shaders/springs.wgsl"));
 
 /// Sets `forces` to the sum of the springs at a vertex; the first stage, so later ones add to it.
-pub static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", WGSL, gather_springs_body);
+pub static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", &SOURCE, gather_springs_body);
 
 /// Sets `forces` to what pins bear of implicit springs.
-pub static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", WGSL, keep_pin_force_body);
+pub static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", &SOURCE, keep_pin_force_body);
 
 /// Records the forces of springs and bending: `forces`, or `elastic_forces` where they are integrated implicitly.
 pub fn record(recorder: &mut Recorder<'_>, implicit: bool) {

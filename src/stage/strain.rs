@@ -6,22 +6,22 @@
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Frame, GROUP, Link, Meters, Vertex, sums};
-use crate::program::{Kernel, Recorder, Shape};
+use crate::params::{Frame, GROUP, Link, Meters, UNMEASURED, Vertex, sums};
+use crate::program::{Kernel, Recorder};
 use crate::solver::lanes::{LANES, Vec3s, Wide};
+use crate::source::Source;
 use crate::stage::control;
 
-const WGSL: &str = include_str!("../../shaders/strain.wgsl");
+static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl"));
 
 /// Strain of every edge, largest per workgroup.
-pub static MEASURE_STRAIN: Kernel = Kernel::new("measure_strain", WGSL, measure_strain_body)
-    .shape(Shape::Reduction)
-    .aliases(&[("partials", "strain_partials")]);
+pub static MEASURE_STRAIN: Kernel =
+    Kernel::new("measure_strain", &SOURCE, measure_strain_body).aliases(&[("partials", "strain_partials")]);
 
 /// Keeps the best state of a last substep.
-pub static KEEP_BEST: Kernel = Kernel::new("keep_best", WGSL, keep_best_body);
+pub static KEEP_BEST: Kernel = Kernel::new("keep_best", &SOURCE, keep_best_body);
 /// Takes it back.
-pub static REVERT_TO_BEST: Kernel = Kernel::new("revert_to_best", WGSL, revert_to_best_body);
+pub static REVERT_TO_BEST: Kernel = Kernel::new("revert_to_best", &SOURCE, revert_to_best_body);
 
 /// Records measuring, and ending the loop where the strain is within the limit, after `iterations` more iterations;
 /// `inner` is the guard word of a linear solve inside, or 0.
@@ -69,8 +69,7 @@ fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
     let meters = run.one::<Meters>("meters")?;
     let best_displacements = run.read::<[f32; 4]>("best_displacements")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
-    // 1e30: nothing was kept.
-    if strain <= frame.strain_limit || strain <= meters.best || meters.best >= 1e30 {
+    if strain <= frame.strain_limit || strain <= meters.best || meters.best >= UNMEASURED {
         return Ok(());
     }
     for v in run.range() {

@@ -41,12 +41,14 @@ use crate::fields::Domain;
 use crate::params::{Air, Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::solver::within;
+use crate::source::{Constant, Source};
 use crate::stage::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/wind.wgsl");
+static SOURCE: Source =
+    Source::new("wind", include_str!("../../shaders/wind.wgsl")).constants(&[("CALM", Constant::F32(CALM))]);
 
 /// Adds the force of the air on the faces at a vertex to `forces`.
-pub static BLOW: Kernel = Kernel::new("blow", WGSL, blow_body);
+pub static BLOW: Kernel = Kernel::new("blow", &SOURCE, blow_body);
 
 /// The air around a cloth; the [module](self) has the formulas. Lines without faces feel nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]

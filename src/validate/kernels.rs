@@ -13,6 +13,7 @@ use crate::program::{Kernel, Recorder};
 use crate::scene::{self, Scene};
 use crate::settings::Settings;
 use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, YarnSweep};
+use crate::source::Source;
 use crate::stage::Stage;
 use crate::stage::elastic::Elasticity;
 use crate::substeps::Substeps;
@@ -114,7 +115,15 @@ fn after_ten_frames(scene: Scene, settings: Settings) -> Result<Cloth> {
 }
 
 /// A stage whose WGSL is 0.1 % off its Rust body.
-static PLANTED: Kernel = Kernel::new(
+static PLANTED: Kernel = Kernel::new("planted", &PLANTED_SOURCE, |run: &mut Run<'_>| {
+    let mut forces = run.write::<[f32; 4]>("forces")?;
+    for v in run.range() {
+        forces[v][0] += 1e-3;
+    }
+    Ok(())
+});
+
+static PLANTED_SOURCE: Source = Source::new(
     "planted",
     "@group(0) @binding(0) var<storage, read_write> forces: array<vec4<f32>>;
      @compute @workgroup_size(GROUP) fn planted(invocation: Invocation) {
@@ -122,13 +131,6 @@ static PLANTED: Kernel = Kernel::new(
          if (!running() || v >= range.end) { return; }
          forces[v] += vec4<f32>(1.001e-3, 0.0, 0.0, 0.0);
      }",
-    |run: &mut Run<'_>| {
-        let mut forces = run.write::<[f32; 4]>("forces")?;
-        for v in run.range() {
-            forces[v][0] += 1e-3;
-        }
-        Ok(())
-    },
 );
 
 #[derive(Debug)]
