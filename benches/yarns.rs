@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use taut::fields::Fields;
 use taut::program::Recorder;
-use taut::solver::lines;
+use taut::solver::yarn_sweep;
 use taut::{
     Backend, Cloth, FastProjection, FrameInput, GaussSeidel, Method, Preconditioner, Result, Scene, Settings, Substeps,
     cpu, scene,
@@ -258,8 +258,8 @@ fn sweep_seconds(size: u32, sweeps: u32) -> Result<f64> {
     let sizes = *fields.sizes();
     let mut recorder = Recorder::new(&sizes, &topology.coloring.ranges, 0).with_yarns(&topology.yarns);
     for _ in 0..sweeps {
-        lines::project_family(&mut recorder, 0);
-        lines::project_family(&mut recorder, 1);
+        yarn_sweep::project_family(&mut recorder, 0);
+        yarn_sweep::project_family(&mut recorder, 1);
     }
     let program = recorder.finish()?;
     let runner = cpu::Runner::new(&program, &fields)?;

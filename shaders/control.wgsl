@@ -126,15 +126,6 @@ fn note_best() {
     }
 }
 
-// Starts the part of a substep that only a large load needs. frame.live: z = load s from which it runs. Arguments: own
-// word, word of the loop around.
-@compute @workgroup_size(1)
-fn open_chords() {
-    let load = max(times[0].load, frame.expected_load);
-    let loaded = load * times[0].h * times[0].h > frame.live.z;
-    decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], loaded);
-}
-
 // Adds a finished substep to the frame's account.
 @compute @workgroup_size(1)
 fn end_substep() {

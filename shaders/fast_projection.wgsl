@@ -22,26 +22,17 @@ fn linearize(invocation: Invocation) {
     if (!running() || e >= range.end) {
         return;
     }
-    let edge = edges[e];
-    let a = vertices[edge.tail];
-    let b = vertices[edge.head];
-    let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
-    let extent = length(d);
+    let stretch = stretch_of(edges[e]);
     var direction = vec4<f32>();
     var residual = 0.0;
-    if (extent >= COLLAPSED * edge.rest && !in_band(extent, edge.rest)) {
-        let n = d / extent;
-        let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
-        let wanted = banded_length(extent, edge.rest);
-        if (w <= STUCK * (a.inverse_mass + b.inverse_mass)) {
-            // Neither end can move along the edge.
-        } else if (extent < COMPRESSED * wanted) {
-            direction = vec4<f32>(n, 1.0 / w);
-            residual = extent - wanted;
+    if (stretch.w > 0.0) {
+        if (stretch.extent < COMPRESSED * stretch.wanted) {
+            direction = vec4<f32>(stretch.n, 1.0 / stretch.w);
+            residual = stretch.extent - stretch.wanted;
         } else {
-            let q = d / wanted;
-            direction = vec4<f32>(q, 1.0 / (w * dot(q, q)));
-            residual = 0.5 * (extent - wanted) * (extent + wanted) / wanted;
+            let q = stretch.d / stretch.wanted;
+            direction = vec4<f32>(q, 1.0 / (stretch.w * dot(q, q)));
+            residual = 0.5 * (stretch.extent - stretch.wanted) * (stretch.extent + stretch.wanted) / stretch.wanted;
         }
     }
     directions[e] = direction;

@@ -16,19 +16,12 @@ fn correct_edge(invocation: Invocation) {
         return;
     }
     let edge = edges[e];
-    let a = vertices[edge.tail];
-    let b = vertices[edge.head];
-    let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
-    let extent = length(d);
+    let stretch = stretch_of(edge);
     var pull = vec3<f32>();
-    if (extent >= COLLAPSED * edge.rest) {
-        let n = d / extent;
-        let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
-        if (w > STUCK * (a.inverse_mass + b.inverse_mass)) {
-            let excess = extent - banded_length(extent, edge.rest);
-            pull = (excess / w) * n;
-            tensions[e] += ((excess / w) * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));
-        }
+    if (stretch.w > 0.0) {
+        let size = (stretch.extent - stretch.wanted) / stretch.w;
+        pull = size * stretch.n;
+        tensions[e] += (size * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));
     }
     corrections[e] = vec4<f32>(pull, 0.0);
 }

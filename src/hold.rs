@@ -5,7 +5,7 @@ use glam::{Quat, Vec3};
 use crate::cloth::{PinTarget, Pose};
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use crate::stage::hold::FREE;
+use crate::stage::freedom::FREE;
 
 /// What keeps a vertex from moving freely (Baraff & Witkin 1998, eq. 13); see [`crate::Cloth::hold`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -39,6 +39,24 @@
 //! and once per frame the load meter ([`stage::load`]) and the normals for drawing ([`stage::normals`]). How many substeps a
 //! frame gets says [`substeps`], why yarns are what one solves for says [`solver::yarn_sweep`].
 //!
+//! Where an equation of a paper is:
+//!
+//! | equation | place |
+//! |---|---|
+//! | Goldenthal et al. 2007, eq. (1): C and ∇C of an edge, its band | [`stage`], `edge` |
+//! | eqs. (5)–(7): A μ = C, A = J W Jᵀ, u −= W Jᵀ μ | [`solver::fast_projection`] |
+//! | the same along one yarn, tridiagonal | [`solver::line_solve`], [`solver::yarn_sweep`] |
+//! | section 4.2: the momentum balance F as a residual | [`solver::warm_start`] |
+//! | Algorithm 1 | [`stage::record_frame`], [`stage::integrate`] |
+//! | section 4.1 (implicit constraint direction) and the appendix (SHAKE), in f64 | `reference` |
+//! | section 5: collisions after the projection, and in turn | [`stage::contact`] |
+//! | Baraff & Witkin 1998, eq. 13: S, and W = S/m | [`stage`], `freedom` |
+//! | eq. 14: velocities that constraints ask for | [`stage::hold`] |
+//! | eqs. 15–16 and section 5.3: the implicit step by modified conjugate gradients | [`stage::elastic`], [`stage::conjugate_gradient`] |
+//! | section 5.4: constraint forces | [`stage::elastic`], `bear_elastic` |
+//! | Müller et al. 2007, Provot 1995: projection of single edges | [`solver::gauss_seidel`], [`solver::jacobi`] |
+//! | Bergou et al. 2006, Grinspun et al. 2003: bending | [`stage::bending`], [`mesh::bending`] |
+//!
 //! # In a renderer
 //!
 //! [`Gpu::new`] takes handles of the renderer's device and queue, [`Cloth::on_gpu`] makes a cloth, and
@@ -68,6 +86,7 @@ pub mod fields;
 mod gpu;
 mod hold;
 pub mod io;
+mod lanes;
 pub mod lockstep;
 mod memory;
 pub mod mesh;
@@ -89,6 +108,7 @@ pub mod substeps;
 pub mod topology;
 #[cfg(all(feature = "validate", not(target_arch = "wasm32")))]
 pub mod validate;
+mod vector;
 pub mod yarns;
 
 pub use cancel::Cancel;

@@ -12,7 +12,7 @@ use crate::gpu::readback::Waiting;
 use crate::io::checksum::Checksum;
 use crate::params::Vertex;
 use crate::solid::Solid;
-use crate::stage::hold::FREE;
+use crate::stage::freedom::FREE;
 
 const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
 const VERSION: u32 = 2;

@@ -16,7 +16,7 @@ use crate::scene::Scene;
 use crate::settings::{Settings, resolution};
 use crate::solid::Solid;
 use crate::stage::area::rest_areas;
-use crate::stage::hold::FREE;
+use crate::stage::freedom::FREE;
 use crate::substeps::{StepBounds, lightness, mean_mass};
 use crate::topology::{Incidence, Topology};
 

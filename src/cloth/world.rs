@@ -8,7 +8,7 @@ use crate::gpu::readback::Waiting;
 use crate::hold::Hold;
 use crate::params::SolidRow;
 use crate::solid::Solid;
-use crate::stage::hold::FREE;
+use crate::stage::freedom::FREE;
 
 impl Cloth {
     /// Holds vertices from the next frame on, where they are then: on a plane, on a line, or in place;

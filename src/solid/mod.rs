@@ -105,7 +105,7 @@ impl Solid {
         let row = Self { thickness: 0.0, ..self.clone() }.row(self.pose, 0);
         let rotation = Quat::from_vec4(row.start_rotation);
         let local = rotation.inverse() * (Vec3::from(point) - row.start_position);
-        crate::stage::contact::signed_distance(&row, self.distances(), local).1
+        crate::stage::distance::signed_distance(&row, self.distances(), local).1
     }
 
     /// Nodes of its grid; none for other shapes.

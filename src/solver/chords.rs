@@ -20,29 +20,33 @@
 //! at 71 × 71) and holds a curtain of 513 × 513 in single steps of 1/60 s where this form needs two; but it moves yarns for the
 //! sake of others, which gained energy in `hang`, needs grids of its own on every mesh, and on a GPU a dispatch per level,
 //! sweep and family. This form is one dispatch per family.
-//!
-//! The WGSL is in `shaders/lines.wgsl`, because the chords of a level are solved by the same line solve.
 
 use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{Clock, Frame, YarnSpan};
-use crate::program::{Kernel, Recorder};
-use crate::solver::lanes::SMALLEST_PIVOT;
-use crate::solver::lines::{Cloth, kernel, lanes, yarns_of};
-use crate::stage::control;
+use crate::program::{Kernel, Recorder, Shape};
+use crate::solver::bundle::SMALLEST_PIVOT;
+use crate::solver::line_solve::{self, YarnView, kernel, lanes, yarns_of};
+use crate::source::{Constant, Source};
+use crate::stage::edge::between;
+
+static SOURCE: Source = Source::new("chords", include_str!("../../shaders/chords.wgsl"))
+    .constants(&[("COARSEST", Constant::U32(COARSEST as u32)), ("TAUT", Constant::F32(TAUT))])
+    .shares(&[&line_solve::SOURCE]);
 
 /// Projects the chords of one yarn, all levels.
-pub static PROJECT_CHORDS: Kernel = kernel("project_chords", project_chords_body);
+pub static PROJECT_CHORDS: Kernel = kernel("project_chords", &SOURCE, project_chords_body);
 /// Starts the chords' part of a substep where the load is large.
-pub static OPEN_CHORDS: Kernel = control::kernel("open_chords", open_chords_body);
+pub static OPEN_CHORDS: Kernel =
+    Kernel::new("open_chords", &SOURCE, open_chords_body).shape(Shape::Group).aliases(&[("decisions", "guards")]);
 
 /// Fewest chords of a yarn.
-pub(super) const COARSEST: usize = 4;
+const COARSEST: usize = 4;
 
 /// A chord is taut where it is longer than this part of its bound: less is what rounding may make of a chord that is at it.
-pub(super) const TAUT: f32 = 1.0001;
+const TAUT: f32 = 1.0001;
 
 /// Records the chords of all families, which run where the expected load s is above `frame.live.z`.
 pub fn record(recorder: &mut Recorder<'_>) {
@@ -64,10 +68,10 @@ pub fn record(recorder: &mut Recorder<'_>) {
 fn open_chords_body(run: &mut Run<'_>) -> Result<()> {
     let [own, parent, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
-    let times = run.read::<Clock>("times")?;
+    let clock = run.one::<Clock>("clock")?;
     let mut decisions = run.write::<u32>("decisions")?;
-    let load = times[0].load.max(frame.expected_load);
-    let loaded = load * times[0].h * times[0].h > frame.live.z;
+    let load = clock.load.max(frame.expected_load);
+    let loaded = load * clock.h * clock.h > frame.live.z;
     decisions[own as usize] = if loaded { decisions[parent as usize] } else { 0 };
     Ok(())
 }
@@ -75,7 +79,7 @@ fn open_chords_body(run: &mut Run<'_>) -> Result<()> {
 fn project_chords_body(run: &mut Run<'_>) -> Result<()> {
     let [_, levels, ..] = run.arguments();
     let yarns = yarns_of(run)?;
-    let cloth = Cloth::of(run)?;
+    let cloth = YarnView::of(run)?;
     for yarn in yarns {
         let slack = cloth.slack(yarn).max(0.0);
         for level in (1..=levels).rev() {
@@ -92,7 +96,7 @@ fn project_chords_body(run: &mut Run<'_>) -> Result<()> {
 
 /// One level of a yarn.
 struct Chords<'a> {
-    cloth: &'a Cloth<'a>,
+    cloth: &'a YarnView<'a>,
     yarn: &'a YarnSpan,
     count: usize,
     slack: f32,
@@ -167,8 +171,8 @@ impl Chords<'_> {
     fn row(&self, i: usize) -> (Vec3, f32, f32) {
         let (a, b) = (self.vertex(self.node(i)), self.vertex(self.node(i + 1)));
         let w = self.inverse_mass(i) + self.inverse_mass(self.following(i));
-        let Cloth { vertices, displacements, .. } = self.cloth;
-        let d = (vertices[b].position - vertices[a].position) + (displacements.vector(b) - displacements.vector(a));
+        let YarnView { vertices, displacements, .. } = self.cloth;
+        let d = between(vertices, |v| displacements.vector(v), a, b);
         let (extent, bound) = (d.length(), self.bound(i));
         if w == 0.0 || extent <= TAUT * bound {
             return (Vec3::ZERO, 1.0, 0.0);
@@ -186,7 +190,7 @@ impl Chords<'_> {
         let pulls: Vec<Vec3> = rows.iter().zip(&solutions).map(|(row, solution)| row.0 * *solution).collect();
         let nodes = if self.closed() { self.count } else { self.count + 1 };
         let mut motions = Vec::with_capacity(nodes);
-        let Cloth { frame, clock, vertices, freedom, displacements, reactions, tensions, .. } = self.cloth;
+        let YarnView { frame, clock, vertices, freedom, displacements, reactions, tensions, .. } = self.cloth;
         for i in 0..nodes {
             let ahead = pulls.get(i).copied().unwrap_or(Vec3::ZERO);
             let behind = match i {

@@ -38,18 +38,16 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, FAR, Frame, GROUP, Link, Vertex, sums};
 use crate::program::{Kernel, Recorder};
-use crate::solver::{
-    COLLAPSED, Freedom, STUCK, Solver, banded_length, conjugate_gradient, in_band, lines, warm_start, within,
-};
+use crate::solver::{Solver, line_preconditioner, warm_start, within};
 use crate::source::{Constant, Source};
-use crate::stage::{load, padded, reduce, strain, xyz};
+use crate::stage::edge::{self, Band, Stretch, stretch_of};
+use crate::stage::freedom::Freedom;
+use crate::stage::{conjugate_gradient, load, reduce, strain};
+use crate::vector::{padded, xyz};
 
-static SOURCE: Source =
-    Source::new("fast_projection", include_str!("../../shaders/fast_projection.wgsl")).constants(&[
-        ("COLLAPSED", Constant::F32(COLLAPSED)),
-        ("STUCK", Constant::F32(STUCK)),
-        ("COMPRESSED", Constant::F32(COMPRESSED)),
-    ]);
+static SOURCE: Source = Source::new("fast_projection", include_str!("../../shaders/fast_projection.wgsl"))
+    .constants(&[("COMPRESSED", Constant::F32(COMPRESSED))])
+    .shares(&[&edge::SOURCE]);
 
 /// Constraint, direction and diagonal of one edge.
 pub static LINEARIZE: Kernel = Kernel::new("linearize", &SOURCE, linearize_body);
@@ -74,7 +72,7 @@ pub enum Preconditioner {
     Auto,
     /// The diagonal of A: cheap, about n iterations on an n × n cloth.
     Jacobi,
-    /// The blocks of A that belong to single yarns, solved exactly ([`crate::solver::lines`]): a handful of iterations, set
+    /// The blocks of A that belong to single yarns, solved exactly ([`crate::solver::line_preconditioner`]): a handful of iterations, set
     /// by shear and not by n.
     Lines,
     /// The same with the second family's multipliers eliminated: half the iterations. As `Lines` on a mesh whose yarns
@@ -221,7 +219,7 @@ impl Preconditioner {
     fn start(self, recorder: &mut Recorder<'_>) {
         if self == Self::LinesSchur {
             // μ_v = A_vv⁻¹ C_v; r_u = C_u − A_uv μ_v, r_v = 0.
-            lines::solve_family(recorder, 1, false, &[("preconditioned", "solutions")]);
+            line_preconditioner::solve_family(recorder, 1, false, &[("preconditioned", "solutions")]);
             gather(recorder, 1, &[("searches", "solutions")]);
             recorder.dispatch(&APPLY_OPERATOR, Domain::Edges);
             let first_family = recorder.family_edges()[0].end;
@@ -237,10 +235,10 @@ impl Preconditioner {
         let renames: &'static [(&'static str, &'static str)] =
             if start { &[("preconditioned", "searches")] } else { &[] };
         match self {
-            Self::Lines => lines::solve_all(recorder, renames),
+            Self::Lines => line_preconditioner::solve_all(recorder, renames),
             Self::LinesSchur => {
                 // z_u = A_uu⁻¹ r_u, z_v = −A_vv⁻¹ A_vu z_u: then A p has nothing in the second family either.
-                lines::solve_family(recorder, 0, false, renames);
+                line_preconditioner::solve_family(recorder, 0, false, renames);
                 gather(recorder, 0, if start { &[] } else { &[("searches", "preconditioned")] });
                 let second = recorder.family_edges()[1].clone();
                 let products: &'static [(&'static str, &'static str)] =
@@ -251,7 +249,7 @@ impl Preconditioner {
                 } else {
                     &[("residuals", "products")]
                 };
-                lines::solve_family(recorder, 1, true, renames);
+                line_preconditioner::solve_family(recorder, 1, true, renames);
             }
             _ => return,
         }
@@ -276,7 +274,7 @@ fn apply(recorder: &mut Recorder<'_>) {
 }
 
 fn linearize_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let band = Band::of(run.one::<Frame>("frame")?);
     let edges = run.read::<Link>("edges")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let freedom = Freedom::of(run)?;
@@ -284,22 +282,12 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
     let mut directions = run.write::<[f32; 4]>("directions")?;
     let mut residuals = run.write::<f32>("residuals")?;
     for e in run.range() {
-        let edge = edges[e];
-        let (tail, head) = (edge.tail as usize, edge.head as usize);
-        let (a, b) = (vertices[tail], vertices[head]);
-        let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
-        let extent = d.length();
-        let mut direction = [0.0; 4];
-        let mut residual = 0.0;
-        if extent >= COLLAPSED * edge.rest && !in_band(frame, extent, edge.rest) {
-            let n = d / extent;
-            let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
-                + freedom.inverse_mass_along(head, b.inverse_mass, n);
-            let wanted = banded_length(frame, extent, edge.rest);
-            if w <= STUCK * (a.inverse_mass + b.inverse_mass) {
-                // Neither end can move along the edge.
-            } else if extent < COMPRESSED * wanted {
-                direction = [n.x, n.y, n.z, 1.0 / w];
+        let (mut direction, mut residual) = ([0.0; 4], 0.0);
+        if let Some((stretch, d)) = stretch_of(band, &edges[e], vertices, &freedom, |v| xyz(displacements[v])) {
+            let Stretch { extent, wanted, w, .. } = stretch;
+            if extent < COMPRESSED * wanted {
+                let [x, y, z] = stretch.n.0;
+                direction = [x, y, z, 1.0 / w];
                 residual = extent - wanted;
             } else {
                 let q = d / wanted;

@@ -21,16 +21,21 @@
 
 use std::ops::Range;
 
+use glam::Vec3;
+
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{COLLAPSED, Freedom, STUCK, Solver, banded_length, within};
-use crate::source::{Constant, Source};
-use crate::stage::{padded, strain, xyz};
+use crate::solver::{Solver, within};
+use crate::source::Source;
+use crate::stage::edge::{self, Band, stretch_of};
+use crate::stage::freedom::Freedom;
+use crate::stage::strain;
+use crate::vector::{padded, xyz};
 
-static SOURCE: Source = Source::new("gauss_seidel", include_str!("../../shaders/gauss_seidel.wgsl"))
-    .constants(&[("COLLAPSED", Constant::F32(COLLAPSED)), ("STUCK", Constant::F32(STUCK))]);
+static SOURCE: Source =
+    Source::new("gauss_seidel", include_str!("../../shaders/gauss_seidel.wgsl")).shares(&[&edge::SOURCE]);
 
 /// Projects one edge.
 pub static PROJECT_EDGE: Kernel = Kernel::new("project_edge", &SOURCE, project_edge_body).shape(Shape::Scatter);
@@ -122,7 +127,7 @@ fn mix(state: u64) -> u64 {
 }
 
 fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let band = Band::of(run.one::<Frame>("frame")?);
     let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
     let colored_edges = run.read::<u32>("colored_edges")?;
@@ -133,30 +138,22 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
     let mut tensions = run.write::<f32>("tensions")?;
     for index in run.range() {
         let e = colored_edges[index] as usize;
-        let edge = edges[e];
+        let edge = &edges[e];
         let (tail, head) = (edge.tail as usize, edge.head as usize);
-        let (a, b) = (vertices[tail], vertices[head]);
-        let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
-        let extent = d.length();
-        let wanted = banded_length(frame, extent, edge.rest);
-        if extent < COLLAPSED * edge.rest || extent == wanted {
+        let Some((stretch, _)) = stretch_of(band, edge, vertices, &freedom, |v| xyz(displacements[v])) else {
             continue;
+        };
+        let (a, b) = (vertices[tail].inverse_mass, vertices[head].inverse_mass);
+        let size = (stretch.extent - stretch.wanted) / stretch.w;
+        let pull = size * Vec3::from(stretch.n);
+        displacements[tail] = padded(xyz(displacements[tail]) + freedom.apply_inverse_mass(tail, a, pull));
+        displacements[head] = padded(xyz(displacements[head]) - freedom.apply_inverse_mass(head, b, pull));
+        tensions[e] += size * clock.force;
+        if freedom.bears(a) {
+            reactions[tail] = padded(xyz(reactions[tail]) + clock.force * freedom.borne(tail, a, pull));
         }
-        let n = d / extent;
-        let w =
-            freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
-        if w <= STUCK * (a.inverse_mass + b.inverse_mass) {
-            continue;
-        }
-        let pull = ((extent - wanted) / w) * n;
-        displacements[tail] = padded(xyz(displacements[tail]) + freedom.apply_inverse_mass(tail, a.inverse_mass, pull));
-        displacements[head] = padded(xyz(displacements[head]) - freedom.apply_inverse_mass(head, b.inverse_mass, pull));
-        tensions[e] += ((extent - wanted) / w) * clock.force;
-        if freedom.bears(a.inverse_mass) {
-            reactions[tail] = padded(xyz(reactions[tail]) + clock.force * freedom.borne(tail, a.inverse_mass, pull));
-        }
-        if freedom.bears(b.inverse_mass) {
-            reactions[head] = padded(xyz(reactions[head]) - clock.force * freedom.borne(head, b.inverse_mass, pull));
+        if freedom.bears(b) {
+            reactions[head] = padded(xyz(reactions[head]) - clock.force * freedom.borne(head, b, pull));
         }
     }
     Ok(())

@@ -19,12 +19,14 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::solver::{COLLAPSED, Freedom, STUCK, Solver, banded_length, within};
-use crate::source::{Constant, Source};
-use crate::stage::{padded, strain, xyz};
+use crate::solver::{Solver, within};
+use crate::source::Source;
+use crate::stage::edge::{self, Band, stretch_of};
+use crate::stage::freedom::Freedom;
+use crate::stage::strain;
+use crate::vector::{padded, xyz};
 
-static SOURCE: Source = Source::new("jacobi", include_str!("../../shaders/jacobi.wgsl"))
-    .constants(&[("COLLAPSED", Constant::F32(COLLAPSED)), ("STUCK", Constant::F32(STUCK))]);
+static SOURCE: Source = Source::new("jacobi", include_str!("../../shaders/jacobi.wgsl")).shares(&[&edge::SOURCE]);
 
 /// Proposal of one edge.
 pub static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", &SOURCE, correct_edge_body);
@@ -86,6 +88,7 @@ impl Solver for Jacobi {
 
 fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
+    let band = Band::of(frame);
     let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
@@ -95,22 +98,14 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
     let mut tensions = run.write::<f32>("tensions")?;
     let mut corrections = run.write::<[f32; 4]>("corrections")?;
     for e in run.range() {
-        let edge = edges[e];
-        let (tail, head) = (edge.tail as usize, edge.head as usize);
-        let (a, b) = (vertices[tail], vertices[head]);
-        let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
-        let extent = d.length();
+        let edge = &edges[e];
         let mut pull = Vec3::ZERO;
-        if extent >= COLLAPSED * edge.rest {
-            let n = d / extent;
-            let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
-                + freedom.inverse_mass_along(head, b.inverse_mass, n);
-            if w > STUCK * (a.inverse_mass + b.inverse_mass) {
-                let excess = extent - banded_length(frame, extent, edge.rest);
-                pull = (excess / w) * n;
-                let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));
-                tensions[e] += ((excess / w) * clock.force) * taken;
-            }
+        if let Some((stretch, _)) = stretch_of(band, edge, vertices, &freedom, |v| xyz(displacements[v])) {
+            let size = (stretch.extent - stretch.wanted) / stretch.w;
+            pull = size * Vec3::from(stretch.n);
+            let (tail, head) = (edge.tail as usize, edge.head as usize);
+            let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));
+            tensions[e] += (size * clock.force) * taken;
         }
         corrections[e] = padded(pull);
     }

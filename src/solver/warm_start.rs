@@ -29,7 +29,8 @@ use crate::fields::Domain;
 use crate::params::{Clock, FAR, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
-use crate::stage::{load, padded, xyz};
+use crate::stage::load;
+use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("warm_start", include_str!("../../shaders/warm_start.wgsl"));
 

@@ -40,12 +40,14 @@ use crate::fields::Domain;
 use crate::mesh::Mesh;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
-use crate::solver::Freedom;
 use crate::source::{Constant, Source};
-use crate::stage::{padded, xyz};
+use crate::stage::edge::{self, between};
+use crate::stage::freedom::Freedom;
+use crate::vector::{padded, xyz};
 
-static SOURCE: Source =
-    Source::new("area", include_str!("../../shaders/area.wgsl")).constants(&[("LARGEST", Constant::F32(LARGEST))]);
+static SOURCE: Source = Source::new("area", include_str!("../../shaders/area.wgsl"))
+    .shares(&[&edge::SOURCE])
+    .constants(&[("LARGEST", Constant::F32(LARGEST))]);
 
 /// Mean of what the triangles at a vertex propose.
 pub static LIMIT_AREA: Kernel = Kernel::new("limit_area", &SOURCE, limit_area_body);
@@ -102,8 +104,7 @@ impl Triangles<'_> {
 
     /// From one vertex to another at the end of the substep \[m\].
     fn edge(&self, tail: usize, head: usize) -> Vec3 {
-        (self.vertices[head].position - self.vertices[tail].position)
-            + (xyz(self.displacements[head]) - xyz(self.displacements[tail]))
+        between(self.vertices, |v| xyz(self.displacements[v]), tail, head)
     }
 
     /// Scale that brings a triangle into its band.

@@ -20,7 +20,7 @@ use crate::mesh::bending::{NARROWEST, SHARPEST, fold};
 use crate::params::{HingeGradients, HingeRow, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::source::{Constant, Source};
-use crate::stage::{padded, xyz};
+use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("bending", include_str!("../../shaders/bending.wgsl"))
     .constants(&[("NARROWEST", Constant::F32(NARROWEST)), ("SHARPEST", Constant::F32(SHARPEST))]);

@@ -7,7 +7,7 @@
 //! (M − τ² K) y = τ² (f + K u), then u += y:
 //!
 //! what springs do is a correction after the prediction. The solve is
-//! [`crate::solver::conjugate_gradient`] on vertex vectors, with the diagonal as preconditioner; pinned vertices are
+//! [`crate::stage::conjugate_gradient`] on vertex vectors, with the diagonal as preconditioner; pinned vertices are
 //! filtered (their rows and residuals are zero, the motion of driven ones enters through K u). A spring's K is filtered to
 //! stay definite: k (n nᵀ + c (I − n nᵀ)), c = max(1 − l/|d|, 0), stored as a aᵀ + k c I with a = √(k − k c) n.
 //!
@@ -50,12 +50,13 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
 use crate::program::{Kernel, Recorder};
-use crate::solver::Freedom;
-use crate::solver::conjugate_gradient::{self, System};
 use crate::source::Source;
-use crate::stage::{bending, padded, reduce, xyz};
+use crate::stage::conjugate_gradient::{self, System};
+use crate::stage::freedom::{self, Freedom};
+use crate::stage::{bending, reduce};
+use crate::vector::{padded, xyz};
 
-static SOURCE: Source = Source::new("elastic", include_str!("../../shaders/elastic.wgsl"));
+static SOURCE: Source = Source::new("elastic", include_str!("../../shaders/elastic.wgsl")).shares(&[&freedom::SOURCE]);
 
 /// Direction of a spring.
 pub static LINEARIZE_SPRING: Kernel = Kernel::new("linearize_spring", &SOURCE, linearize_spring_body);

@@ -16,20 +16,18 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::solver::left_by;
 use crate::source::{Constant, Source};
+use crate::stage::freedom::{self, FREE, left_by};
 use crate::stage::integrate::TARGET;
-use crate::stage::{padded, xyz};
+use crate::vector::{padded, xyz};
 
-static SOURCE: Source =
-    Source::new("hold", include_str!("../../shaders/hold.wgsl")).constants(&[("TARGET", Constant::F32(TARGET))]);
+static SOURCE: Source = Source::new("hold", include_str!("../../shaders/hold.wgsl"))
+    .shares(&[&freedom::SOURCE])
+    .constants(&[("TARGET", Constant::F32(TARGET))]);
 
 /// Puts one vertex where its hold wants it.
 pub static HOLD_VERTEX: Kernel =
     Kernel::new("hold_vertex", &SOURCE, hold_vertex_body).aliases(&[("found_constraints", "constraints")]);
-
-/// Nothing is held.
-pub(crate) const FREE: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
 
 /// Records the holds of a substep; after the prediction.
 pub fn record(recorder: &mut Recorder<'_>) {

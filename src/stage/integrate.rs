@@ -21,7 +21,7 @@ use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::source::{Constant, Source};
-use crate::stage::{padded, turned, xyz};
+use crate::vector::{padded, turned, xyz};
 
 static SOURCE: Source = Source::new("integrate", include_str!("../../shaders/integrate.wgsl"))
     .constants(&[("TARGET", Constant::F32(TARGET)), ("IMPULSE", Constant::F32(IMPULSE))]);

@@ -21,7 +21,8 @@ use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, sums};
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
-use crate::stage::{control, reduce, xyz};
+use crate::stage::{control, reduce};
+use crate::vector::xyz;
 
 static SOURCE: Source = Source::new("load", include_str!("../../shaders/load.wgsl"));
 

@@ -6,9 +6,13 @@
 
 pub mod area;
 pub mod bending;
+pub mod conjugate_gradient;
 pub mod contact;
 pub mod control;
+pub(crate) mod distance;
+pub(crate) mod edge;
 pub mod elastic;
+pub(crate) mod freedom;
 pub mod hold;
 pub mod integrate;
 pub mod load;
@@ -18,8 +22,6 @@ pub mod rest;
 pub mod springs;
 pub mod strain;
 pub mod wind;
-
-use glam::{Vec3, Vec4};
 
 use crate::fields::Spec;
 use crate::program::{Part, Recorder};
@@ -111,20 +113,4 @@ fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings,
     }
     recorder.set_part(Part::Frame);
     control::end_substep(recorder);
-}
-
-/// First three lanes of a padded vector.
-pub(crate) fn xyz(padded: [f32; 4]) -> Vec3 {
-    Vec3::new(padded[0], padded[1], padded[2])
-}
-
-/// A vector turned by a unit quaternion.
-pub(crate) fn turned(q: Vec4, v: Vec3) -> Vec3 {
-    let axis = q.truncate();
-    v + 2.0 * axis.cross(axis.cross(v) + q.w * v)
-}
-
-/// A vector with an unused last lane.
-pub(crate) fn padded(vector: Vec3) -> [f32; 4] {
-    [vector.x, vector.y, vector.z, 0.0]
 }

@@ -9,7 +9,7 @@ use crate::fields::Domain;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
-use crate::stage::padded;
+use crate::vector::padded;
 
 static SOURCE: Source = Source::new("normals", include_str!("../../shaders/normals.wgsl"));
 

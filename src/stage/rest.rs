@@ -27,7 +27,7 @@ use crate::fields::Domain;
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
-use crate::stage::{padded, turned, xyz};
+use crate::vector::{padded, turned, xyz};
 
 static SOURCE: Source = Source::new("rest", include_str!("../../shaders/rest.wgsl"));
 

@@ -6,13 +6,14 @@
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
+use crate::lanes::{LANES, Vec3s, Wide};
 use crate::params::{Frame, GROUP, Link, Meters, UNMEASURED, Vertex, sums};
 use crate::program::{Kernel, Recorder};
-use crate::solver::lanes::{LANES, Vec3s, Wide};
 use crate::source::Source;
 use crate::stage::control;
+use crate::stage::edge::{self, Band};
 
-static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl"));
+static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl")).shares(&[&edge::SOURCE]);
 
 /// Strain of every edge, largest per workgroup.
 pub static MEASURE_STRAIN: Kernel =
@@ -84,7 +85,7 @@ fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
     let vertices = run.read::<Vertex>("vertices")?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let mut partials = run.write::<[f32; 2]>("partials")?;
-    let (low, high) = (Wide::splat(frame.stretch_min), Wide::splat(frame.stretch_max));
+    let band = Band::of(frame);
     for first in run.range().step_by(GROUP) {
         let mut most = Wide::ZERO;
         // As many edges at once as a vector has lanes; the last ones are measured as often as it takes.
@@ -99,8 +100,7 @@ fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
             let (head, b) = Vec3s::gather(|lane| at(link(lane).head));
             let rest = Wide::new(std::array::from_fn(|lane| link(lane).rest));
             let extent = (head - tail).length();
-            let banded = extent.max(low * rest).min(high * rest);
-            let strain = (extent - banded).abs() / rest;
+            let strain = (extent - band.wanted(extent, rest)).abs() / rest;
             most = most.max(strain & (a + b).simd_gt(Wide::ZERO));
         }
         let most = most.to_array().into_iter().fold(0.0, f32::max);

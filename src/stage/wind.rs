@@ -42,7 +42,7 @@ use crate::params::{Air, Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::solver::within;
 use crate::source::{Constant, Source};
-use crate::stage::{padded, xyz};
+use crate::vector::{padded, xyz};
 
 static SOURCE: Source =
     Source::new("wind", include_str!("../../shaders/wind.wgsl")).constants(&[("CALM", Constant::F32(CALM))]);

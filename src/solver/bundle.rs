@@ -4,118 +4,11 @@
 //! vector types are two to three times faster here. A lane does the same operations in the same order whatever its
 //! neighbors are, so the result has the same bits for any division of the yarns among threads.
 
-use std::ops::{Add, Mul, Sub};
-
-use wide::f32x4;
-
+use crate::lanes::{LANES, Vec3s, Wide};
 use crate::params::{Link, YarnSpan};
-
-/// One register: wider vectors only spill.
-#[cfg(target_feature = "avx")]
-pub(crate) type Wide = wide::f32x8;
-/// One register: wider vectors only spill.
-#[cfg(not(target_feature = "avx"))]
-pub(crate) type Wide = f32x4;
-
-/// Yarns in a bundle.
-pub(crate) const LANES: usize = size_of::<Wide>() / 4;
-
-/// Groups of four lanes.
-const PARTS: usize = LANES / 4;
 
 /// Pivots that rounding has eaten are held at this part of the diagonal.
 pub(super) const SMALLEST_PIVOT: f32 = 1e-5;
-
-/// Three coordinates of every lane.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Vec3s([Wide; 3]);
-
-impl Vec3s {
-    pub(super) const ZERO: Self = Self([Wide::ZERO; 3]);
-
-    /// From one vector of four words per lane, and the fourth words.
-    #[inline(always)]
-    pub(crate) fn gather(words: impl Fn(usize) -> [f32; 4]) -> (Self, Wide) {
-        let (mut x, mut y, mut z, mut w) =
-            ([f32x4::ZERO; PARTS], [f32x4::ZERO; PARTS], [f32x4::ZERO; PARTS], [f32x4::ZERO; PARTS]);
-        for part in 0..PARTS {
-            // Array combinators are not inlined here; written out, everything stays in registers.
-            let of = |lane: usize| f32x4::new(words(4 * part + lane));
-            [x[part], y[part], z[part], w[part]] = f32x4::transpose([of(0), of(1), of(2), of(3)]);
-        }
-        (Self([bytemuck::cast(x), bytemuck::cast(y), bytemuck::cast(z)]), bytemuck::cast(w))
-    }
-
-    /// One vector of four words per lane, the fourth 0, handed to `set` lane by lane.
-    #[inline(always)]
-    pub(super) fn scatter(self, mut set: impl FnMut(usize, [f32; 4])) {
-        let [x, y, z]: [[f32x4; PARTS]; 3] =
-            [bytemuck::cast(self.0[0]), bytemuck::cast(self.0[1]), bytemuck::cast(self.0[2])];
-        for part in 0..PARTS {
-            let [a, b, c, d] = f32x4::transpose([x[part], y[part], z[part], f32x4::ZERO]);
-            set(4 * part, a.to_array());
-            set(4 * part + 1, b.to_array());
-            set(4 * part + 2, c.to_array());
-            set(4 * part + 3, d.to_array());
-        }
-    }
-
-    #[inline]
-    pub(super) fn dot(self, other: Self) -> Wide {
-        let ([a, b, c], [x, y, z]) = (self.0, other.0);
-        a * x + b * y + c * z
-    }
-
-    #[inline]
-    pub(crate) fn length(self) -> Wide {
-        self.dot(self).sqrt()
-    }
-
-    /// Zero where the mask is off.
-    #[inline]
-    pub(super) fn masked(self, mask: Wide) -> Self {
-        let [x, y, z] = self.0;
-        Self([x & mask, y & mask, z & mask])
-    }
-
-    /// No longer than `most`.
-    #[inline]
-    pub(super) fn clamped(self, most: Wide) -> Self {
-        let squared = self.dot(self);
-        let long = squared.simd_gt(most * most);
-        if long.none() {
-            return self;
-        }
-        self * long.select(most / squared.sqrt(), Wide::ONE)
-    }
-}
-
-impl Add for Vec3s {
-    type Output = Self;
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        let ([a, b, c], [x, y, z]) = (self.0, other.0);
-        Self([a + x, b + y, c + z])
-    }
-}
-
-impl Sub for Vec3s {
-    type Output = Self;
-    #[inline]
-    fn sub(self, other: Self) -> Self {
-        let ([a, b, c], [x, y, z]) = (self.0, other.0);
-        Self([a - x, b - y, c - z])
-    }
-}
-
-impl Mul<Wide> for Vec3s {
-    type Output = Self;
-    #[inline]
-    fn mul(self, factor: Wide) -> Self {
-        let [x, y, z] = self.0;
-        Self([x * factor, y * factor, z * factor])
-    }
-}
 
 /// A row of every lane's system; direction 0 and diagonal 1 where nothing can be moved.
 #[derive(Clone, Copy, Debug)]

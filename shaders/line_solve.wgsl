@@ -1,8 +1,7 @@
 // The line solve: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each eliminates a run of
 // consecutive rows; the last row of each run is a separator, and the small tridiagonal system of the separators is
-// solved by one of them in workgroup memory. Arguments: lanes per yarn (a power of two up to GROUP), levels of chords.
-// An element is one lane of one yarn. frame.live: x = largest step / l, y = part of the strain
-// limit that a yarn between two pins may keep.
+// solved by one of them in workgroup memory. First argument: lanes per yarn, a power of two up to GROUP. An element is one lane of
+// one yarn. frame.live: x = largest step / l, y = part of the strain limit that a yarn between two pins may keep.
 
 struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 
@@ -16,9 +15,6 @@ struct LineRow { direction: vec3<f32>, diagonal: f32, state: vec4<f32> }
 @group(0) @binding(4) var<storage, read_write> reactions: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> tensions: array<f32>;
 @group(0) @binding(6) var<storage, read_write> line_rows: array<LineRow>; // scratch
-@group(0) @binding(7) var<storage, read> directions: array<vec4<f32>>;
-@group(0) @binding(8) var<storage, read> residuals: array<f32>;
-@group(0) @binding(9) var<storage, read_write> preconditioned: array<f32>;
 
 // Of each separator: x diagonal, y coupling to the separator before, z right-hand side, w solution.
 var<workgroup> separators: array<vec4<f32>, GROUP>;
@@ -91,7 +87,7 @@ fn find_slack(line: ptr<function, Line>) {
             let edge = edges[yarn.first + k];
             // Between two pins of a patch: nothing to move, and nothing to spread.
             if (vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass > 0.0) {
-                let extent = length(edge_vector(edge));
+                let extent = length(between(edge.tail, edge.head));
                 share += vec2<f32>(extent - banded_length(extent, edge.rest), edge.rest);
             }
         }
@@ -116,108 +112,6 @@ struct Row { direction: vec3<f32>, diagonal: f32, residual: f32, tail_motion: ve
 // Where nothing can be moved.
 fn empty_row() -> Row {
     return Row(vec3<f32>(), 1.0, 0.0, vec3<f32>());
-}
-
-fn edge_vector(edge: Link) -> vec3<f32> {
-    return (vertices[edge.head].position - vertices[edge.tail].position)
-        + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
-}
-
-// Of the projection itself: C = |d| − l, ∂C/∂x_head = n = d/|d|.
-fn edge_row(line: Line, k: u32) -> Row {
-    let edge = edges[line.yarn.first + k];
-    let tail = vertices[edge.tail].inverse_mass;
-    let head = vertices[edge.head].inverse_mass;
-    let d = edge_vector(edge);
-    let extent = length(d);
-    if (extent < COLLAPSED * edge.rest || in_band(extent, edge.rest)) {
-        return empty_row();
-    }
-    let n = d / extent;
-    let w = inverse_mass_along(edge.tail, tail, n) + inverse_mass_along(edge.head, head, n);
-    if (w <= STUCK * (tail + head)) {
-        return empty_row();
-    }
-    let wanted = banded_length(extent, edge.rest) + line.slack * edge.rest;
-    return Row(n, w, extent - wanted, apply_inverse_mass(edge.tail, tail, n));
-}
-
-// Of a linear solve that has been set up: directions hold q and 1/A_ee, 0 for an empty row.
-fn linearized_row(line: Line, k: u32) -> Row {
-    let e = line.yarn.first + k;
-    let direction = directions[e];
-    let diagonal = select(1.0, 1.0 / direction.w, direction.w > 0.0);
-    let tail = edges[e].tail;
-    let motion = apply_inverse_mass(tail, vertices[tail].inverse_mass, direction.xyz);
-    return Row(direction.xyz, diagonal, residuals[e], motion);
-}
-
-// Place of a chord's start along the yarn: i count/rows, rounded, without large products.
-fn node(line: Line, i: u32) -> u32 {
-    let count = line.yarn.count;
-    return i * (count / line.rows) + (i * (count % line.rows) + line.rows / 2u) / line.rows;
-}
-
-// Longest that chord i may be: the rest length of the yarn along it.
-fn chord_bound(line: Line, i: u32) -> f32 {
-    var rest = 0.0;
-    let end = node(line, i + 1u);
-    for (var k = node(line, i); k < end; k++) {
-        rest += edges[line.yarn.first + k].rest;
-    }
-    return (frame.stretch_max + max(line.slack, 0.0)) * rest;
-}
-
-// Mass of a free vertex; a pin inside a chord is not moved and has none.
-fn mass_at(yarn: YarnSpan, k: u32) -> f32 {
-    let inverse_mass = vertices[vertex_at(yarn, k)].inverse_mass;
-    return select(0.0, 1.0 / inverse_mass, inverse_mass > 0.0);
-}
-
-// Inverse of the mass that moves with the start of chord i: the vertices around it by their share of the interpolation,
-// so that momentum is kept.
-fn node_inverse_mass(line: Line, i: u32) -> f32 {
-    let yarn = line.yarn;
-    let here = node(line, i);
-    if (vertices[vertex_at(yarn, here)].inverse_mass == 0.0) {
-        return 0.0;
-    }
-    var mass = mass_at(yarn, here);
-    if (i < line.rows) {
-        let end = node(line, i + 1u);
-        for (var k = here + 1u; k < end; k++) {
-            mass += mass_at(yarn, k) * (f32(end - k) / f32(end - here));
-        }
-    }
-    let wraps = yarn.closed != 0u && i == 0u;
-    if (i > 0u || wraps) {
-        let start = node(line, select(i, line.rows, wraps) - 1u);
-        let end = select(here, yarn.count, wraps);
-        for (var k = start + 1u; k < end; k++) {
-            mass += mass_at(yarn, k) * (f32(k - start) / f32(end - start));
-        }
-    }
-    return 1.0 / mass;
-}
-
-// Node after chord i.
-fn following(line: Line, i: u32) -> u32 {
-    return select(i + 1u, 0u, line.yarn.closed != 0u && i + 1u == line.rows);
-}
-
-// Unilateral: a chord within its bound, or over it by less than rounding may make, carries nothing.
-fn chord_row(line: Line, i: u32) -> Row {
-    let a = vertex_at(line.yarn, node(line, i));
-    let b = vertex_at(line.yarn, node(line, i + 1u));
-    let tail_inverse_mass = node_inverse_mass(line, i);
-    let w = tail_inverse_mass + node_inverse_mass(line, following(line, i));
-    let d = (vertices[b].position - vertices[a].position) + (displacements[b].xyz - displacements[a].xyz);
-    let extent = length(d);
-    let bound = chord_bound(line, i);
-    if (w == 0.0 || extent <= TAUT * bound) {
-        return empty_row();
-    }
-    return Row(d / extent, w, extent - bound, tail_inverse_mass * (d / extent));
 }
 
 // Hands a row to the solve.
@@ -389,111 +283,5 @@ fn pull_vertex(v: u32, pull: vec3<f32>, most: f32) {
     }
     if (bears(inverse_mass)) {
         reactions[v] += vec4<f32>(clock.force * borne(v, inverse_mass, pull), 0.0);
-    }
-}
-
-// Projects a yarn: each lane moves the tails of its edges, the last one also the end of an open yarn.
-@compute @workgroup_size(GROUP)
-fn project_yarn(invocation: Invocation) {
-    if (!running()) {
-        return;
-    }
-    var line = line_of(invocation);
-    find_slack(&line);
-    for (var k = line.first; k < line.end; k++) {
-        set_row(line, k, edge_row(line, k));
-    }
-    solve_line(line);
-    var behind = pull_of(line, i32(line.first) - 1);
-    for (var k = line.first; k < line.end; k++) {
-        let e = line.yarn.first + k;
-        let edge = edges[e];
-        let ahead = pull_of(line, i32(k));
-        pull_vertex(edge.tail, ahead - behind, frame.live.x * edge.rest);
-        tensions[e] += clock.force * line_rows[e].state.w;
-        behind = ahead;
-        if (k + 1u == line.yarn.count && line.yarn.closed == 0u) {
-            pull_vertex(edge.head, -ahead, frame.live.x * edge.rest);
-        }
-    }
-}
-
-// Motion of the start of chord i.
-fn node_motion(line: Line, i: u32, bound: f32) -> vec3<f32> {
-    let pull = pull_of(line, i32(i)) - pull_of(line, i32(i) - 1);
-    return clamped(node_inverse_mass(line, i) * pull, frame.live.x * bound);
-}
-
-// Taut chords: from coarse to fine, no part of a yarn may span more than its rest length. Two projections per level, each
-// interpolated to the vertices along the chords.
-@compute @workgroup_size(GROUP)
-fn project_chords(invocation: Invocation) {
-    if (!running()) {
-        return;
-    }
-    var line = line_of(invocation);
-    let count = line.yarn.count;
-    find_slack(&line);
-    for (var level = range.arguments.y; level > 0u; level--) {
-        let chords = count >> level;
-        share_rows(&line, select(0u, chords, chords >= COARSEST));
-        for (var time = 0u; time < 2u; time++) {
-            for (var i = line.first; i < line.end; i++) {
-                set_row(line, i, chord_row(line, i));
-            }
-            solve_line(line);
-            for (var i = line.first; i < line.end; i++) {
-                let bound = chord_bound(line, i);
-                let start = node(line, i);
-                let end = node(line, i + 1u);
-                let next = following(line, i);
-                let here = node_motion(line, i, bound);
-                var there = vec3<f32>();
-                if (next < line.rows) {
-                    there = node_motion(line, next, chord_bound(line, next));
-                } else {
-                    there = node_motion(line, next, bound);
-                }
-                let solution = line_rows[line.yarn.first + i].state.w;
-                for (var k = start; k < end; k++) {
-                    let v = vertex_at(line.yarn, k);
-                    let part = f32(k - start) / f32(end - start);
-                    if (vertices[v].inverse_mass > 0.0) {
-                        displacements[v] += vec4<f32>(allowed(v, (1.0 - part) * here + part * there), 0.0);
-                    } else if (k == start) {
-                        reactions[v] += vec4<f32>(clock.force * (pull_of(line, i32(i)) - pull_of(line, i32(i) - 1)), 0.0);
-                    }
-                    tensions[line.yarn.first + k] += clock.force * solution;
-                }
-                if (next == line.rows) {
-                    let v = vertex_at(line.yarn, end);
-                    if (vertices[v].inverse_mass > 0.0) {
-                        displacements[v] += vec4<f32>(allowed(v, there), 0.0);
-                    } else {
-                        reactions[v] -= vec4<f32>(clock.force * pull_of(line, i32(i)), 0.0);
-                    }
-                }
-            }
-            storageBarrier();
-            workgroupBarrier();
-        }
-    }
-}
-
-// Preconditions a linear solve: z = P r, P the inverse of the blocks of A that belong to single yarns; z = −P r with
-// argument 1 in the third place.
-@compute @workgroup_size(GROUP)
-fn solve_yarn(invocation: Invocation) {
-    if (!running()) {
-        return;
-    }
-    let line = line_of(invocation);
-    for (var k = line.first; k < line.end; k++) {
-        set_row(line, k, linearized_row(line, k));
-    }
-    solve_line(line);
-    for (var k = line.first; k < line.end; k++) {
-        let solution = line_rows[line.yarn.first + k].state.w;
-        preconditioned[line.yarn.first + k] = select(solution, -solution, range.arguments.z != 0u);
     }
 }

@@ -1,0 +1,33 @@
+// The inverse of the blocks of A that belong to single yarns, as preconditioner of a linear solve.
+
+@group(0) @binding(7) var<storage, read> directions: array<vec4<f32>>;
+@group(0) @binding(8) var<storage, read> residuals: array<f32>;
+@group(0) @binding(9) var<storage, read_write> preconditioned: array<f32>;
+
+// Of a linear solve that has been set up: directions hold q and 1/A_ee, 0 for an empty row.
+fn linearized_row(line: Line, k: u32) -> Row {
+    let e = line.yarn.first + k;
+    let direction = directions[e];
+    let diagonal = select(1.0, 1.0 / direction.w, direction.w > 0.0);
+    let tail = edges[e].tail;
+    let motion = apply_inverse_mass(tail, vertices[tail].inverse_mass, direction.xyz);
+    return Row(direction.xyz, diagonal, residuals[e], motion);
+}
+
+// Preconditions a linear solve: z = P r, P the inverse of the blocks of A that belong to single yarns; z = −P r with
+// argument 1 in the third place.
+@compute @workgroup_size(GROUP)
+fn solve_yarn(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let line = line_of(invocation);
+    for (var k = line.first; k < line.end; k++) {
+        set_row(line, k, linearized_row(line, k));
+    }
+    solve_line(line);
+    for (var k = line.first; k < line.end; k++) {
+        let solution = line_rows[line.yarn.first + k].state.w;
+        preconditioned[line.yarn.first + k] = select(solution, -solution, range.arguments.z != 0u);
+    }
+}
