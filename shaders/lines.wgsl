@@ -17,7 +17,7 @@ struct LineRow { direction: vec3<f32>, diagonal: f32, state: vec4<f32> }
 @group(0) @binding(5) var<storage, read_write> tensions: array<f32>;
 @group(0) @binding(6) var<storage, read_write> line_rows: array<LineRow>; // scratch
 @group(0) @binding(7) var<storage, read> directions: array<vec4<f32>>;
-@group(0) @binding(8) var<storage, read> residuals: array<f32>;
+@group(0) @binding(8) var<storage, read_write> residuals: array<f32>;
 @group(0) @binding(9) var<storage, read_write> preconditioned: array<f32>;
 
 // Of each separator: x diagonal, y coupling to the separator before, z right-hand side, w solution.
@@ -81,6 +81,24 @@ fn between_pins(yarn: YarnSpan) -> bool {
     return vertices[vertex_at(yarn, 0u)].inverse_mass == 0.0 && vertices[vertex_at(yarn, yarn.count)].inverse_mass == 0.0;
 }
 
+// Whether an end of an edge can be moved. Between two pins of a patch there is nothing to move, and nothing to spread.
+fn movable(edge: Link) -> bool {
+    return vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass > 0.0;
+}
+
+// Mean strain of a yarn between two pins, no more than it may keep, from the shares of its runs.
+fn kept_strain(line: Line) -> f32 {
+    var sum = vec2<f32>();
+    for (var run = 0u; run < line.runs; run++) {
+        sum += shares[line.base + run];
+    }
+    if (sum.y == 0.0) {
+        return 0.0;
+    }
+    let most = frame.live.y * frame.strain_limit;
+    return clamp(sum.x / sum.y, -most, most);
+}
+
 // Strain that a yarn between two pins keeps: its mean, as far as it may. Every invocation must call it.
 fn find_slack(line: ptr<function, Line>) {
     let yarn = (*line).yarn;
@@ -89,8 +107,7 @@ fn find_slack(line: ptr<function, Line>) {
         var share = vec2<f32>();
         for (var k = (*line).first; k < (*line).end; k++) {
             let edge = edges[yarn.first + k];
-            // Between two pins of a patch: nothing to move, and nothing to spread.
-            if (vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass > 0.0) {
+            if (movable(edge)) {
                 let extent = length(edge_vector(edge));
                 share += vec2<f32>(extent - banded_length(extent, edge.rest), edge.rest);
             }
@@ -99,14 +116,7 @@ fn find_slack(line: ptr<function, Line>) {
     }
     workgroupBarrier();
     if (held) {
-        var sum = vec2<f32>();
-        for (var run = 0u; run < (*line).runs; run++) {
-            sum += shares[(*line).base + run];
-        }
-        let most = frame.live.y * frame.strain_limit;
-        if (sum.y > 0.0) {
-            (*line).slack = clamp(sum.x / sum.y, -most, most);
-        }
+        (*line).slack = kept_strain(*line);
     }
 }
 
@@ -481,6 +491,38 @@ fn project_chords(invocation: Invocation) {
 
 // Fewest chords of a yarn.
 const COARSEST: u32 = 4u;
+
+// What find_slack does for the projection, for a linear solve that has been set up: C of every edge of a yarn between two
+// pins, less the mean of C/l as far as it may be kept.
+@compute @workgroup_size(GROUP)
+fn keep_slack(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let line = line_of(invocation);
+    let held = between_pins(line.yarn);
+    if (held) {
+        var share = vec2<f32>();
+        for (var k = line.first; k < line.end; k++) {
+            let e = line.yarn.first + k;
+            if (movable(edges[e])) {
+                share += vec2<f32>(residuals[e], edges[e].rest);
+            }
+        }
+        shares[line.base + line.lane] = share;
+    }
+    workgroupBarrier();
+    if (held) {
+        let slack = kept_strain(line);
+        for (var k = line.first; k < line.end; k++) {
+            let e = line.yarn.first + k;
+            // An empty row has no constraint.
+            if (directions[e].w > 0.0) {
+                residuals[e] -= slack * edges[e].rest;
+            }
+        }
+    }
+}
 
 // Preconditions a linear solve: z = P r, P the inverse of the blocks of A that belong to single yarns; z = −P r with
 // argument 1 in the third place.

@@ -555,6 +555,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 inner_iterations: seed.map(|_| inner),
                 tolerance: a,
                 step_clamp: b,
+                slack: a,
                 warm_start: (kind == 3).then_some(1.0),
             }),
         };

@@ -91,12 +91,12 @@ impl Builder<'_> {
             | "stepping"
             | "dispatches_per_submission" => format!("solver.{field}"),
             "iterations" | "inner_iterations" | "tolerance" | "warm_start" => format!("solver.{projection}.{field}"),
-            "sweeps" | "sweeps_per_check" | "relaxation" | "blend" | "middle_sweeps" | "middle_strain" | "slack"
+            "sweeps" | "sweeps_per_check" | "relaxation" | "blend" | "middle_sweeps" | "middle_strain"
             | "chords_from" => format!("solver.{sweep}.{field}"),
-            "step_clamp" if matches!(self.file.settings.method, Method::FastProjection(_)) => {
-                "solver.fast_projection.step_clamp".to_owned()
+            "slack" | "step_clamp" if matches!(self.file.settings.method, Method::FastProjection(_)) => {
+                format!("solver.fast_projection.{field}")
             }
-            "step_clamp" => "solver.yarn_sweep.step_clamp".to_owned(),
+            "slack" | "step_clamp" => format!("solver.yarn_sweep.{field}"),
             _ => return None,
         })
     }
