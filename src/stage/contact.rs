@@ -43,11 +43,10 @@ use glam::{Vec3, Vec4};
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{CONTACT_CHANGED, Clock, Contact, Frame, SolidRow, Vertex};
+use crate::params::{CONTACT_CHANGED, Clock, Contact, FARTHEST, Frame, SolidRow, Vertex};
 use crate::program::{Kernel, Part, Recorder, Shape};
 use crate::solid::grid::interpolate;
 use crate::solver::{Solver, left_by};
-use crate::stage::integrate::FARTHEST;
 use crate::stage::{control, padded, strain, turned, xyz};
 
 const WGSL: &str = include_str!("../../shaders/contact.wgsl");

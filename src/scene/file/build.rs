@@ -9,6 +9,7 @@ use super::{SceneFile, path};
 use crate::error::{Error, Result};
 use crate::hold::Selection;
 use crate::mesh::{Face, Mesh, MeshDescriptor, Weave};
+use crate::params::FARTHEST;
 use crate::scene::motion::{PinGroup, Script, SolidMotion};
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, Scene, arc, dress_form};
 use crate::solid::{Body, Grid, Solid, SolidShape, mannequin};
@@ -173,8 +174,8 @@ impl Builder<'_> {
                 }
             }
         }
-        if let Some(vertex) = places.iter().position(|place| !place.iter().all(|x| x.abs() <= 1e18)) {
-            return Err(self.error("cloth.start", format!("puts vertex {vertex} farther than 1e18 m away")));
+        if let Some(vertex) = places.iter().position(|place| !place.iter().all(|x| x.abs() <= FARTHEST)) {
+            return Err(self.error("cloth.start", format!("puts vertex {vertex} farther than 2⁴⁰ m away")));
         }
         Ok(places)
     }
