@@ -1,7 +1,8 @@
-// The inverse of the blocks of A that belong to single yarns, as preconditioner of a linear solve.
+// What yarns do for a linear solve that has been set up: those between two pins keep their mean strain, and the blocks of A that
+// belong to single yarns, inverted, are its preconditioner.
 
 @group(0) @binding(7) var<storage, read> directions: array<vec4<f32>>;
-@group(0) @binding(8) var<storage, read> residuals: array<f32>;
+@group(0) @binding(8) var<storage, read_write> residuals: array<f32>;
 @group(0) @binding(9) var<storage, read_write> preconditioned: array<f32>;
 
 // Of a linear solve that has been set up: directions hold q and 1/A_ee, 0 for an empty row.
@@ -29,5 +30,37 @@ fn solve_yarn(invocation: Invocation) {
     for (var k = line.first; k < line.end; k++) {
         let solution = line_rows[line.yarn.first + k].state.w;
         preconditioned[line.yarn.first + k] = select(solution, -solution, range.arguments.z != 0u);
+    }
+}
+
+// What find_slack does for the projection: C of every edge of a yarn between two pins, less the mean of C/l as far as it may be
+// kept.
+@compute @workgroup_size(GROUP)
+fn keep_slack(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let line = line_of(invocation);
+    let held = between_pins(line.yarn);
+    if (held) {
+        var share = vec2<f32>();
+        for (var k = line.first; k < line.end; k++) {
+            let e = line.yarn.first + k;
+            if (movable(edges[e])) {
+                share += vec2<f32>(residuals[e], edges[e].rest);
+            }
+        }
+        shares[line.base + line.lane] = share;
+    }
+    workgroupBarrier();
+    if (held) {
+        let slack = kept_strain(line);
+        for (var k = line.first; k < line.end; k++) {
+            let e = line.yarn.first + k;
+            // An empty row has no constraint.
+            if (directions[e].w > 0.0) {
+                residuals[e] -= slack * edges[e].rest;
+            }
+        }
     }
 }

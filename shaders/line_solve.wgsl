@@ -77,6 +77,24 @@ fn between_pins(yarn: YarnSpan) -> bool {
     return vertices[vertex_at(yarn, 0u)].inverse_mass == 0.0 && vertices[vertex_at(yarn, yarn.count)].inverse_mass == 0.0;
 }
 
+// Whether an end of an edge can be moved. Between two pins of a patch there is nothing to move, and nothing to spread.
+fn movable(edge: Link) -> bool {
+    return vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass > 0.0;
+}
+
+// Mean strain of a yarn between two pins, no more than it may keep, from the shares of its runs.
+fn kept_strain(line: Line) -> f32 {
+    var sum = vec2<f32>();
+    for (var run = 0u; run < line.runs; run++) {
+        sum += shares[line.base + run];
+    }
+    if (sum.y == 0.0) {
+        return 0.0;
+    }
+    let most = frame.live.y * frame.strain_limit;
+    return clamp(sum.x / sum.y, -most, most);
+}
+
 // Strain that a yarn between two pins keeps: its mean, as far as it may. Every invocation must call it.
 fn find_slack(line: ptr<function, Line>) {
     let yarn = (*line).yarn;
@@ -85,8 +103,7 @@ fn find_slack(line: ptr<function, Line>) {
         var share = vec2<f32>();
         for (var k = (*line).first; k < (*line).end; k++) {
             let edge = edges[yarn.first + k];
-            // Between two pins of a patch: nothing to move, and nothing to spread.
-            if (vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass > 0.0) {
+            if (movable(edge)) {
                 let extent = length(between(edge.tail, edge.head));
                 share += vec2<f32>(extent - banded_length(extent, edge.rest), edge.rest);
             }
@@ -95,14 +112,7 @@ fn find_slack(line: ptr<function, Line>) {
     }
     workgroupBarrier();
     if (held) {
-        var sum = vec2<f32>();
-        for (var run = 0u; run < (*line).runs; run++) {
-            sum += shares[(*line).base + run];
-        }
-        let most = frame.live.y * frame.strain_limit;
-        if (sum.y > 0.0) {
-            (*line).slack = clamp(sum.x / sum.y, -most, most);
-        }
+        (*line).slack = kept_strain(*line);
     }
 }
 

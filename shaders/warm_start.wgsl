@@ -1,6 +1,6 @@
 // Warm start of fast projection in the residual form: the multipliers μ of the substep before are the first guess, and the
 // momentum balance F = m (u − u*) + Jᵀ μ is kept as a residual, with the diagonal of the geometric stiffness in
-// H = m + γ Σ max(μ, 0)/l. frame.live: y = γ, z = load s above which nothing is carried over.
+// H = m + γ Σ max(μ, 0)/l. frame.live: x = largest step / l, z = γ.
 
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
@@ -34,7 +34,7 @@ fn carry_multiplier(invocation: Invocation) {
         return;
     }
     // The load s of this edge alone.
-    let largest = frame.live.z * frame.mean_mass * edges[e].rest;
+    let largest = LARGEST_LOAD * frame.mean_mass * edges[e].rest;
     if (clock.previous > 0.0 && abs(multipliers[e]) <= largest) {
         multipliers[e] *= (clock.h / clock.previous) * (clock.h / clock.previous);
     } else {
@@ -77,7 +77,7 @@ fn soften(invocation: Invocation) {
         var stiffness = 1.0 / vertex.inverse_mass;
         for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
             let e = edge_incidence[k] / 2u;
-            stiffness += frame.live.y * max(multipliers[e], 0.0) / edges[e].rest;
+            stiffness += frame.live.z * max(multipliers[e], 0.0) / edges[e].rest;
             shortest = min(shortest, edges[e].rest);
         }
         inverse = 1.0 / stiffness;

@@ -135,6 +135,7 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
         canonical: Vec::new(),
         yarns: (0..families).map(yarn).collect(),
         families: (0..families).map(|number| number..number + 1).collect(),
+        between_pins: true,
     };
     let colors: Vec<_> = (0..families).map(|color| color..color + 1).collect();
     let settings = Settings { wind: Some(settings.wind.unwrap_or_default()), ..settings.clone() };

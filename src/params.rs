@@ -12,6 +12,11 @@ pub const GROUP: usize = 64;
 /// Words of the guard field, hence the number of loops one program may hold.
 pub const GUARDS: usize = 64;
 
+/// Largest coordinate \[m\] and speed \[m/s\] that a step may start from or end with, 2⁴⁰: from there every product of the
+/// next step is finite, so that it can be computed, too. A cloth that a step could not leave would be frozen for good, so
+/// nothing beyond is let in.
+pub(crate) const FARTHEST: f32 = 1_099_511_627_776.0;
+
 /// Slots of the `sums` field; the constants of the same names in the prelude.
 pub mod sums {
     /// x: largest strain.

@@ -358,6 +358,7 @@ pub struct Recorder<'a> {
     colors: &'a [ops::Range<u32>],
     families: &'a [ops::Range<u32>],
     longest_yarn: u32,
+    between_pins: bool,
     family_edges: Vec<ops::Range<u32>>,
     frame: u64,
     last_substep: bool,
@@ -379,6 +380,7 @@ impl<'a> Recorder<'a> {
             colors,
             families: &[],
             longest_yarn: 0,
+            between_pins: false,
             family_edges: Vec::new(),
             frame,
             last_substep: true,
@@ -398,6 +400,7 @@ impl<'a> Recorder<'a> {
     pub fn with_yarns(mut self, yarns: &'a Yarns) -> Self {
         self.families = &yarns.families;
         self.longest_yarn = yarns.longest();
+        self.between_pins = yarns.between_pins;
         self.family_edges = yarns.family_edges();
         self
     }
@@ -425,6 +428,11 @@ impl<'a> Recorder<'a> {
     /// Edges of the longest yarn.
     pub fn longest_yarn(&self) -> u32 {
         self.longest_yarn
+    }
+
+    /// Whether a yarn runs from one pin to another ([`Yarns::between_pins`]).
+    pub fn between_pins(&self) -> bool {
+        self.between_pins
     }
 
     /// Number of the frame that is recorded, for orders that vary with it.

@@ -95,7 +95,7 @@ pub static PRELUDE: Source = Source::new("prelude", include_str!("../shaders/pre
     ("LOAD", Constant::U32(crate::params::sums::LOAD)),
     ("CONTACT_CHANGED", Constant::U32(crate::params::CONTACT_CHANGED)),
     ("REJECTED_FRAMES", Constant::U32(crate::params::REJECTED_FRAMES)),
-    ("FARTHEST", Constant::F32(crate::stage::integrate::FARTHEST)),
+    ("FARTHEST", Constant::F32(crate::params::FARTHEST)),
     ("UNMEASURED", Constant::F32(crate::params::UNMEASURED)),
     ("FAR", Constant::F32(crate::params::FAR)),
 ]);

@@ -43,6 +43,9 @@ pub struct Yarns {
     pub yarns: Vec<Yarn>,
     /// Ranges of `yarns`, one per family.
     pub families: Vec<Range<u32>>,
+    /// Whether an open yarn with vertices to move has both its ends pinned: straight, it is singular
+    /// ([`crate::solver::lines`]).
+    pub between_pins: bool,
 }
 
 impl Yarns {
@@ -52,6 +55,15 @@ impl Yarns {
         let paths = trace(mesh.vertex_count(), mesh.edges(), &opposites);
         let family_of = assign(mesh.vertex_count(), &paths);
         let count = family_of.iter().max().map_or(0, |most| most + 1);
+        let mut pinned = vec![false; mesh.vertex_count()];
+        for pin in mesh.pins() {
+            pinned[*pin as usize] = true;
+        }
+        let held = |vertex: &u32| pinned[*vertex as usize];
+        let between_pins = paths.iter().any(|path| {
+            let ends = [path.vertices.first(), path.vertices.last()];
+            !path.closed() && ends.into_iter().flatten().all(held) && !path.vertices.iter().all(held)
+        });
         let (mut edges, mut canonical, mut yarns, mut families) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for family in 0..count {
             let first = yarns.len() as u32;
@@ -66,7 +78,7 @@ impl Yarns {
             }
             families.push(first..yarns.len() as u32);
         }
-        Self { edges, canonical, yarns, families }
+        Self { edges, canonical, yarns, families, between_pins }
     }
 
     /// Ranges of `edges`, one per family.

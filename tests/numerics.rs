@@ -18,7 +18,9 @@ const H: f32 = 1.0 / 64.0;
 
 /// Exactly so many projections, each solved to `tolerance`, unclamped.
 fn fast(iterations: u32, tolerance: f32) -> Method {
-    Method::FastProjection(FastProjection { iterations, tolerance, step_clamp: 10.0, ..Default::default() })
+    // The judge projects to C = 0, as the paper does.
+    let slack = 0.0;
+    Method::FastProjection(FastProjection { iterations, tolerance, slack, step_clamp: 10.0, ..Default::default() })
 }
 
 /// One substep per frame, no gravity, a limit that is not in the way.

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::fields::{Fields, Spec};
 use crate::gpu::readback::Waiting;
 use crate::io::checksum::Checksum;
-use crate::params::Vertex;
+use crate::params::{FARTHEST, Vertex};
 use crate::solid::Solid;
 use crate::stage::freedom::FREE;
 
@@ -202,17 +202,22 @@ impl Restored {
     }
 }
 
-/// What a forged file could still do: positions and velocities that are not finite would become public. The rest may be so
-/// after a rejected substep, and steps guard against it.
+/// Whether a step can start from it; NaN is beyond everything.
+fn reached(vector: &[f32]) -> bool {
+    vector.iter().all(|x| x.abs() <= FARTHEST)
+}
+
+/// What a forged file could still do: positions and velocities that no step would accept would become public. The rest may
+/// be so after a rejected substep, and steps guard against it.
 fn check(fields: &Fields, shape: &Shape) -> Result<()> {
     let masses = shape.mesh.inverse_masses();
     for (index, (vertex, inverse_mass)) in fields.get::<Vertex>("vertices")?.iter().zip(masses).enumerate() {
-        if !vertex.position.is_finite() || vertex.inverse_mass != inverse_mass {
-            return Err(refused(format!("vertex {index} is not finite, or has another mass")));
+        if !reached(&vertex.position.to_array()) || vertex.inverse_mass != inverse_mass {
+            return Err(refused(format!("vertex {index} is not finite, beyond 2⁴⁰ m, or of another mass")));
         }
     }
-    match fields.get::<[f32; 4]>("velocities")?.iter().position(|velocity| !velocity.iter().all(|x| x.is_finite())) {
-        Some(index) => Err(refused(format!("the velocity of vertex {index} is not finite"))),
+    match fields.get::<[f32; 4]>("velocities")?.iter().position(|velocity| !reached(&velocity[..3])) {
+        Some(index) => Err(refused(format!("the velocity of vertex {index} is not finite or beyond 2⁴⁰ m/s"))),
         None => Ok(()),
     }
 }

@@ -504,10 +504,8 @@ impl Cloth {
             let vertex = target.vertex;
             let problem = match self.shape.pinned.get(vertex as usize) {
                 Some(pinned) if *pinned || self.is_held(vertex as usize) => {
-                    if target.position.iter().all(|x| x.abs() <= 1e18) {
-                        continue;
-                    }
-                    return Err(Error::NotFinite { field: "pin_targets", index });
+                    state::check_reach("pin_targets", index, target.position, state::WITHIN_REACH)?;
+                    continue;
                 }
                 Some(_) => "neither pinned nor held",
                 None => "not a vertex",

@@ -8,7 +8,7 @@ use crate::cpu;
 use crate::error::{Error, Result};
 use crate::fields::Fields;
 use crate::mesh::Mesh;
-use crate::params::{Clock, Meters, Vertex};
+use crate::params::{Clock, FARTHEST, Meters, Vertex};
 use crate::program::Recorder;
 use crate::settings::resolution;
 use crate::solver::within;
@@ -33,7 +33,8 @@ impl Cloth {
     /// not yet submitted.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::StrainLimit`] if positions so far out cannot hold the
+    /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::OutOfRange`] for a vertex beyond 2⁴⁰ m or m/s, from where no
+    /// step could go on; [`Error::StrainLimit`] if positions so far out cannot hold the
     /// limit; [`Error::DeviceLost`].
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
         check_vectors("positions", positions, self.shape.sizes.vertices)?;
@@ -57,15 +58,14 @@ impl Cloth {
     /// A second call before that frame replaces the first.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], or [`Error::OutOfRange`] if the quaternion is not of unit length (within 1 %).
+    /// [`Error::NotFinite`], or [`Error::OutOfRange`] if the quaternion is not of unit length (within 1 %) or the translation
+    /// beyond 2⁴⁰ m.
     pub fn teleport(&mut self, relocation: Pose) -> Result<()> {
         let rotation = Vec4::from_array(relocation.rotation);
         if !rotation.is_finite() {
             return Err(Error::NotFinite { field: "rotation", index: 0 });
         }
-        if !relocation.translation.iter().all(|x| x.abs() <= 1e18) {
-            return Err(Error::NotFinite { field: "translation", index: 0 });
-        }
+        check_reach("translation", 0, relocation.translation, WITHIN_REACH)?;
         let length = rotation.length();
         within("rotation", length.into(), (length - 1.0).abs() <= 0.01, "of unit length")?;
         self.relocation = Some(Pose { rotation: (rotation / length).to_array(), ..relocation });
@@ -107,9 +107,19 @@ pub(super) fn check_vectors(field: &'static str, vectors: &[[f32; 3]], expected:
     if vectors.len() != expected {
         return Err(Error::LengthMismatch { field, expected, found: vectors.len() });
     }
-    match vectors.iter().position(|vector| !vector.iter().all(|x| x.abs() <= 1e18)) {
-        Some(index) => Err(Error::NotFinite { field, index }),
+    let reach = if field == "velocities" { "within ±2⁴⁰ m/s" } else { WITHIN_REACH };
+    vectors.iter().enumerate().try_for_each(|(index, vector)| check_reach(field, index, *vector, reach))
+}
+
+/// What a place must be.
+pub(super) const WITHIN_REACH: &str = "within ±2⁴⁰ m";
+
+/// Refuses what a step could not start from, as it would reject itself.
+pub(super) fn check_reach(field: &'static str, index: usize, vector: [f32; 3], expected: &'static str) -> Result<()> {
+    match vector.into_iter().find(|x| x.is_nan() || x.abs() > FARTHEST) {
         None => Ok(()),
+        Some(x) if !x.is_finite() => Err(Error::NotFinite { field, index }),
+        Some(x) => Err(Error::OutOfRange { field, index: Some(index), value: x.into(), expected }),
     }
 }
 

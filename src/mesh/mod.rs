@@ -15,7 +15,7 @@
 //! |---|---|
 //! | no positions | [`Error::Empty`] |
 //! | a coordinate NaN or infinite | [`Error::NotFinite`] |
-//! | a coordinate beyond ±1e18 m, whose square could overflow an `f32` | [`Error::OutOfRange`] |
+//! | a coordinate beyond ±2⁴⁰ m, from where no step could go on | [`Error::OutOfRange`] |
 //! | a face, line, pin or override names a missing vertex | [`Error::IndexOutOfRange`] |
 //! | a face, line or override names a vertex twice | [`Error::RepeatedVertex`] |
 //! | two faces with the same vertices, in any order | [`Error::DuplicateFace`] |

@@ -21,8 +21,8 @@ use crate::stage::{control, strain};
 pub struct Auto {
     /// The sweeps.
     pub sweep: YarnSweep,
-    /// What follows where they do not suffice, or takes their place; `step_clamp` is that of the sweeps, and there is no warm
-    /// start.
+    /// What follows where they do not suffice, or takes their place; `step_clamp` and `slack` are those of the sweeps, and
+    /// there is no warm start.
     pub projection: FastProjection,
 }
 

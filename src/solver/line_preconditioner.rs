@@ -1,14 +1,15 @@
-//! Preconditioning by lines: the blocks of A = J W Jᵀ that belong to single yarns, inverted exactly.
+//! Preconditioning by lines: the blocks of A = J W Jᵀ that belong to single yarns, inverted exactly; and the mean strain that yarns
+//! between two pins keep of a linear solve.
 //!
 //! [`crate::solver::fast_projection`] says what that is good for, [`crate::solver::line_solve`] how a block is solved.
 
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::lanes::{LANES, Vec3s, Wide};
-use crate::params::{Link, Vertex};
+use crate::params::{Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::solver::bundle::{Bundle, Rows, Scratch};
-use crate::solver::line_solve::{self, kernel, lanes, yarns_of};
+use crate::solver::line_solve::{self, kept_strain, kernel, lanes, yarns_of};
 use crate::source::Source;
 use crate::stage::freedom::{Constraint, Freedom, Limited};
 
@@ -17,6 +18,17 @@ static SOURCE: Source = Source::new("line_preconditioner", include_str!("../../s
 
 /// Preconditions a linear solve by one yarn's block of the matrix.
 pub static SOLVE_YARN: Kernel = kernel("solve_yarn", &SOURCE, solve_yarn_body);
+
+/// Takes what a yarn between two pins keeps out of the constraints of a linear solve.
+pub static KEEP_SLACK: Kernel = kernel("keep_slack", &SOURCE, keep_slack_body);
+
+/// Records that yarns between two pins keep their mean constraint, for the linear solve that has been set up in `residuals`
+/// and `directions`.
+pub fn keep_slack(recorder: &mut Recorder<'_>) {
+    let lanes = lanes(recorder);
+    let yarns = recorder.families().last().map_or(0, |family| family.end);
+    recorder.dispatch_range(&KEEP_SLACK, 0..yarns * lanes, [lanes, 0, 0, 0]);
+}
 
 /// Records `preconditioned` (or the field that stands for it) = P `residuals` for the linear solve that is set up in
 /// `directions`. Yarns share no edge, so all families go at once.
@@ -76,6 +88,25 @@ fn solve_yarn_body(run: &mut Run<'_>) -> Result<()> {
             let solution = scratch.solution(k).to_array();
             for (lane, yarn) in bundle.yarns().iter().enumerate().filter(|(_, yarn)| k < yarn.count as usize) {
                 preconditioned.set(yarn.first as usize + k, sign * solution[lane]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn keep_slack_body(run: &mut Run<'_>) -> Result<()> {
+    let yarns = yarns_of(run)?;
+    let frame = run.one::<Frame>("frame")?;
+    let edges = run.read::<Link>("edges")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let directions = run.read::<[f32; 4]>("directions")?;
+    let residuals = run.shared("residuals")?;
+    for yarn in yarns {
+        let slack = kept_strain(frame, edges, vertices, yarn, |e| residuals.get(e));
+        for e in yarn.first as usize..(yarn.first + yarn.count) as usize {
+            // An empty row has no constraint.
+            if directions[e][3] > 0.0 {
+                residuals.add(e, -(slack * edges[e].rest));
             }
         }
     }

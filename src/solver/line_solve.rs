@@ -20,6 +20,12 @@
 //! solve would blow up, has no residual left. Pins inside a yarn are not told apart: a straight span between two of them
 //! that is not the whole yarn stays singular.
 //!
+//! Without that slack cloth gains energy. A row whose rest length is the distance of its pins sags by y and is longer by
+//! the square of it, so C = 0 is a double root, and Newton's method takes back half of the sag in each iteration, at least
+//! one per substep. Half of 1 cm in 1/240 s is 1.2 m/s upwards, whatever brought the row down: it is a trampoline. Shorter
+//! steps, a tighter solve or other clamps do not change that, a tighter limit does at many times the cost
+//! ([`crate::solver::fast_projection`] has the figures).
+//!
 //! | symbol | name | unit |
 //! |---|---|---|
 //! | n_k (projection), q_k (linear solve); diagonal | `line_rows.direction; .diagonal` | 1; 1/kg |
@@ -88,30 +94,40 @@ impl<'a> YarnView<'a> {
 
     /// Strain that a yarn between two pins keeps: its mean, as far as it may; 0 for any other.
     pub(super) fn slack(&self, yarn: &YarnSpan) -> f32 {
-        if yarn.count == 0 || yarn.closed != 0 {
-            return 0.0;
-        }
-        let edges = &self.edges[yarn.first as usize..(yarn.first + yarn.count) as usize];
-        let ends = [edges[0].tail, edges[edges.len() - 1].head];
-        if ends.iter().any(|v| self.vertices[*v as usize].inverse_mass > 0.0) {
-            return 0.0;
-        }
         let band = Band::of(self.frame);
-        let (mut excess, mut rest) = (0.0, 0.0);
-        for edge in edges {
+        kept_strain(self.frame, self.edges, self.vertices, yarn, |e| {
+            let edge = self.edges[e];
             let (tail, head) = (edge.tail as usize, edge.head as usize);
-            // Between two pins of a patch: nothing to move, and nothing to spread.
-            if self.vertices[tail].inverse_mass + self.vertices[head].inverse_mass == 0.0 {
-                continue;
-            }
             let extent = between(self.vertices, |v| self.displacements.vector(v), tail, head).length();
-            excess += extent - band.wanted(extent, edge.rest);
-            rest += edge.rest;
-        }
-        if rest == 0.0 {
-            return 0.0;
-        }
-        let most = self.frame.live.y * self.frame.strain_limit;
-        (excess / rest).clamp(-most, most)
+            extent - band.wanted(extent, edge.rest)
+        })
     }
+}
+
+/// Mean strain of a yarn between two pins, no more than it may keep, from the length that each edge has too much \[m\]; 0 for
+/// any other yarn.
+pub(super) fn kept_strain(
+    frame: &Frame,
+    edges: &[Link],
+    vertices: &[Vertex],
+    yarn: &YarnSpan,
+    excess: impl Fn(usize) -> f32,
+) -> f32 {
+    if yarn.count == 0 || yarn.closed != 0 {
+        return 0.0;
+    }
+    let all = yarn.first as usize..(yarn.first + yarn.count) as usize;
+    let free = |v: u32| vertices[v as usize].inverse_mass > 0.0;
+    if free(edges[all.start].tail) || free(edges[all.end - 1].head) {
+        return 0.0;
+    }
+    let mut sum = [0.0; 2];
+    for e in all {
+        // Between two pins of a patch: nothing to move, and nothing to spread.
+        if free(edges[e].tail) || free(edges[e].head) {
+            sum = [sum[0] + excess(e), sum[1] + edges[e].rest];
+        }
+    }
+    let most = frame.live.y * frame.strain_limit;
+    if sum[1] > 0.0 { (sum[0] / sum[1]).clamp(-most, most) } else { 0.0 }
 }

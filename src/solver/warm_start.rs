@@ -28,11 +28,12 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, FAR, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::source::Source;
+use crate::source::{Constant, Source};
 use crate::stage::load;
 use crate::vector::{padded, xyz};
 
-static SOURCE: Source = Source::new("warm_start", include_str!("../../shaders/warm_start.wgsl"));
+static SOURCE: Source = Source::new("warm_start", include_str!("../../shaders/warm_start.wgsl"))
+    .constants(&[("LARGEST_LOAD", Constant::F32(LARGEST_LOAD))]);
 
 /// Keeps the prediction.
 pub static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", &SOURCE, keep_prediction_body);
@@ -50,7 +51,7 @@ pub static WARM_RESIDUAL: Kernel = Kernel::new("warm_residual", &SOURCE, warm_re
 pub static NOTE_MULTIPLIER: Kernel = Kernel::new("note_multiplier", &SOURCE, note_multiplier_body);
 
 /// Load s of an edge above which its multiplier is not carried over.
-pub(super) const LARGEST_LOAD: f32 = 5.0;
+const LARGEST_LOAD: f32 = 5.0;
 
 /// Records the start of a projection.
 pub(super) fn begin(recorder: &mut Recorder<'_>) {
@@ -91,7 +92,7 @@ fn carry_multiplier_body(run: &mut Run<'_>) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let mut multipliers = run.write::<f32>("multipliers")?;
     for e in run.range() {
-        let largest = frame.live.z * frame.mean_mass * edges[e].rest;
+        let largest = LARGEST_LOAD * frame.mean_mass * edges[e].rest;
         if clock.previous > 0.0 && multipliers[e].abs() <= largest {
             multipliers[e] *= (clock.h / clock.previous) * (clock.h / clock.previous);
         } else {
@@ -143,7 +144,7 @@ fn soften_body(run: &mut Run<'_>) -> Result<()> {
             let mut stiffness = 1.0 / vertex.inverse_mass;
             for k in edge_incidence[v]..edge_incidence[v + 1] {
                 let e = (edge_incidence[k as usize] / 2) as usize;
-                stiffness += frame.live.y * multipliers[e].max(0.0) / edges[e].rest;
+                stiffness += frame.live.z * multipliers[e].max(0.0) / edges[e].rest;
                 shortest = shortest.min(edges[e].rest);
             }
             inverse_mass = 1.0 / stiffness;

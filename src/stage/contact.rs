@@ -43,13 +43,12 @@ use glam::Vec3;
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{CONTACT_CHANGED, Clock, Contact, FAR, Frame, SolidRow, Vertex};
+use crate::params::{CONTACT_CHANGED, Clock, Contact, FAR, FARTHEST, Frame, SolidRow, Vertex};
 use crate::program::{Kernel, Part, Recorder, Shape};
 use crate::solver::Solver;
 use crate::source::{Constant, Source};
 use crate::stage::distance::{self, Placed, swept_distance};
 use crate::stage::freedom::{self, left_by};
-use crate::stage::integrate::FARTHEST;
 use crate::stage::{control, strain};
 use crate::vector::{padded, turned, xyz};
 

@@ -18,7 +18,7 @@ use glam::Vec3;
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Clock, Frame, Vertex};
+use crate::params::{Clock, FARTHEST, Frame, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::source::{Constant, Source};
 use crate::vector::{padded, turned, xyz};
@@ -156,10 +156,6 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
     }
     Ok(())
 }
-
-/// Largest coordinate \[m\] and speed \[m/s\] that a step may end with, 2⁴⁰: from there every product of the next step is
-/// finite, so that it can be computed, too. A cloth that a step could not leave would be frozen for good.
-pub(crate) const FARTHEST: f32 = 1_099_511_627_776.0;
 
 /// Whether a step can go on from it.
 fn sane(value: Vec3) -> bool {

@@ -37,7 +37,8 @@ fn step(subject: &Subject, solver: &str, name: &str) -> Result<Seen, Failure> {
         return Err(Failure::new(format!("{solver} has no direct solution")));
     };
     let scene = wavy(name)?;
-    let method = FastProjection { iterations: 4, tolerance: 1e-6, step_clamp: 10.0, ..projection };
+    // The judge projects to C = 0, as the paper does.
+    let method = FastProjection { iterations: 4, tolerance: 1e-6, step_clamp: 10.0, slack: 0.0, ..projection };
     let settings = Settings {
         method: Method::FastProjection(method),
         gravity: GRAVITY,

@@ -42,7 +42,7 @@ use std::fmt;
 pub use bits::fingerprint;
 pub use deviations::{Deviation, KNOWN, known};
 pub use kernels::planted;
-pub use subjects::{SOLVERS, crowded, everything_else, method, moving, warm, windy};
+pub use subjects::{SOLVERS, crowded, everything_else, landing, method, moving, resting, warm, windy};
 
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;

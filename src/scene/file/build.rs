@@ -9,6 +9,7 @@ use super::{SceneFile, path};
 use crate::error::{Error, Result};
 use crate::hold::Selection;
 use crate::mesh::{Face, Mesh, MeshDescriptor, Weave};
+use crate::params::FARTHEST;
 use crate::scene::motion::{PinGroup, Script, SolidMotion};
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, Scene, arc, dress_form};
 use crate::solid::{Body, Grid, Solid, SolidShape, mannequin};
@@ -91,12 +92,12 @@ impl Builder<'_> {
             | "stepping"
             | "dispatches_per_submission" => format!("solver.{field}"),
             "iterations" | "inner_iterations" | "tolerance" | "warm_start" => format!("solver.{projection}.{field}"),
-            "sweeps" | "sweeps_per_check" | "relaxation" | "blend" | "middle_sweeps" | "middle_strain" | "slack"
+            "sweeps" | "sweeps_per_check" | "relaxation" | "blend" | "middle_sweeps" | "middle_strain"
             | "chords_from" => format!("solver.{sweep}.{field}"),
-            "step_clamp" if matches!(self.file.settings.method, Method::FastProjection(_)) => {
-                "solver.fast_projection.step_clamp".to_owned()
+            "slack" | "step_clamp" if matches!(self.file.settings.method, Method::FastProjection(_)) => {
+                format!("solver.fast_projection.{field}")
             }
-            "step_clamp" => "solver.yarn_sweep.step_clamp".to_owned(),
+            "slack" | "step_clamp" => format!("solver.yarn_sweep.{field}"),
             _ => return None,
         })
     }
@@ -173,8 +174,8 @@ impl Builder<'_> {
                 }
             }
         }
-        if let Some(vertex) = places.iter().position(|place| !place.iter().all(|x| x.abs() <= 1e18)) {
-            return Err(self.error("cloth.start", format!("puts vertex {vertex} farther than 1e18 m away")));
+        if let Some(vertex) = places.iter().position(|place| !place.iter().all(|x| x.abs() <= FARTHEST)) {
+            return Err(self.error("cloth.start", format!("puts vertex {vertex} farther than 2⁴⁰ m away")));
         }
         Ok(places)
     }

@@ -179,7 +179,7 @@
 //! | `rest_speed` | below which cloth among solids comes to rest \[m/s\]: [`Settings::rest_speed`] | 0.01 |
 //! | `dispatches_per_submission`, `dispatch_budget` | at most, on a GPU | 2000, 1000 |
 //! | `[solver.yarn_sweep]` | `sweeps`, `middle_sweeps`, `middle_strain`, `step_clamp`, `slack`, `chords_from`: [`crate::YarnSweep`], also of `auto` | |
-//! | `[solver.fast_projection]` | `preconditioner` (`"auto"`, `"jacobi"`, `"lines"`, `"lines-schur"`), `iterations`, `inner_iterations`, `tolerance`, `step_clamp`, `warm_start`: [`crate::FastProjection`], also of `auto` | |
+//! | `[solver.fast_projection]` | `preconditioner` (`"auto"`, `"jacobi"`, `"lines"`, `"lines-schur"`), `iterations`, `inner_iterations`, `tolerance`, `step_clamp`, `slack`, `warm_start`: [`crate::FastProjection`], also of `auto` | |
 //! | `[solver.gauss_seidel]` | `sweeps`, `sweeps_per_check`, `seed`: [`crate::GaussSeidel`] | |
 //! | `[solver.jacobi]` | `sweeps`, `sweeps_per_check`, `relaxation`, `blend`: [`crate::Jacobi`] | |
 //!

@@ -652,7 +652,7 @@ fn yarn_sweep(value: &Value<'_>, mut solver: YarnSweep) -> Result<YarnSweep> {
 }
 
 fn fast_projection(value: &Value<'_>) -> Result<FastProjection> {
-    let known = ["inner_iterations", "iterations", "preconditioner", "step_clamp", "tolerance", "warm_start"];
+    let known = ["inner_iterations", "iterations", "preconditioner", "slack", "step_clamp", "tolerance", "warm_start"];
     let table = value.table(&known)?;
     let mut solver = FastProjection::default();
     if let Some(value) = table.get("preconditioner") {
@@ -662,6 +662,7 @@ fn fast_projection(value: &Value<'_>) -> Result<FastProjection> {
     solver.inner_iterations = table.get("inner_iterations").map(|value| value.count(0..=u32::MAX)).transpose()?;
     table.set("tolerance", &mut solver.tolerance)?;
     table.set("step_clamp", &mut solver.step_clamp)?;
+    table.set("slack", &mut solver.slack)?;
     solver.warm_start = table.get("warm_start").map(|value| value.number()).transpose()?;
     Ok(solver)
 }

@@ -414,6 +414,7 @@ fn fast_projection(page: &mut Page, solver: &FastProjection) {
     }
     page.unless("tolerance", &solver.tolerance, &default.tolerance, "");
     page.unless("step_clamp", &solver.step_clamp, &default.step_clamp, "");
+    page.unless("slack", &solver.slack, &default.slack, "");
     if let Some(warm_start) = solver.warm_start {
         page.number("warm_start", warm_start, "");
     }
