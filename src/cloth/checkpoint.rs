@@ -204,19 +204,23 @@ impl Restored {
     }
 }
 
-/// What a forged file could still do: positions and velocities that are not finite would become public. The rest may be so
-/// after a rejected substep, and steps guard against it.
+/// What a forged file could still do: what is not finite would become public, at once or with a frame that is taken back, and
+/// what is too far away would give normals that are not. The rest may be so after a rejected substep, and steps guard against it.
 fn check(fields: &Fields, shape: &Shape) -> Result<()> {
     let masses = shape.mesh.inverse_masses();
     for (index, (vertex, inverse_mass)) in fields.get::<Vertex>("vertices")?.iter().zip(masses).enumerate() {
-        if !vertex.position.is_finite() || vertex.inverse_mass != inverse_mass {
-            return Err(refused(format!("vertex {index} is not finite, or has another mass")));
+        let near = vertex.position.to_array().iter().all(|x| x.abs() <= 1e18);
+        if !near || vertex.inverse_mass != inverse_mass {
+            return Err(refused(format!("vertex {index} is not finite, beyond ±1e18 m, or has another mass")));
         }
     }
-    match fields.get::<[f32; 4]>("velocities")?.iter().position(|velocity| !velocity.iter().all(|x| x.is_finite())) {
-        Some(index) => Err(refused(format!("the velocity of vertex {index} is not finite"))),
-        None => Ok(()),
+    for name in ["velocities", "previous_velocities", "reactions", "normals"] {
+        let vectors = fields.get::<[f32; 4]>(name)?;
+        if let Some(index) = vectors.iter().position(|vector| !vector.iter().all(|x| x.is_finite())) {
+            return Err(refused(format!("{name} of vertex {index} are not finite")));
+        }
     }
+    Ok(())
 }
 
 struct Reader<'a> {
