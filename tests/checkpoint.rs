@@ -161,6 +161,17 @@ fn a_forged_checksum_does_not_make_positions_infinite() {
 }
 
 #[test]
+fn what_is_reserved_is_not_taken_for_nothing() {
+    let saved = cpu(scene::hang(4).unwrap(), Settings::default()).checkpoint().unwrap();
+    let mut later = saved[..saved.len() - 8].to_vec();
+    later[12] = 1;
+    let mut checksum = Checksum::default();
+    checksum.add(&later);
+    later.extend(checksum.value().to_le_bytes());
+    assert!(refusal(&mut cpu(scene::hang(4).unwrap(), Settings::default()), &later).contains("later version"));
+}
+
+#[test]
 fn a_forged_checksum_does_not_make_what_is_drawn_or_reported_infinite() {
     let cloth = cpu(scene::hang(4).unwrap(), Settings::default());
     let saved = cloth.checkpoint().unwrap();

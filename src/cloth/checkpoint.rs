@@ -173,7 +173,9 @@ impl Restored {
         if found.value() != u64::from_le_bytes(*checksum) {
             return Err(refused("it is damaged: its checksum is wrong"));
         }
-        reader.word()?;
+        if reader.word()? != 0 {
+            return Err(refused("it says something that only a later version knows"));
+        }
         if u64::from_le_bytes(reader.take()?) != fingerprint(shape) {
             return Err(refused("it is of another cloth"));
         }
