@@ -190,42 +190,42 @@ fn trace(vertex_count: usize, edges: &[Link], opposites: &Opposites) -> Vec<Path
     let mut visited = vec![u32::MAX; vertex_count];
     let mut paths: Vec<Path> = Vec::new();
     for seed in 0..edges.len() as u32 {
-        if taken[seed as usize] {
-            continue;
-        }
-        // Back to the start of the yarn, or once around.
-        let (mut edge, mut side) = (seed, 0);
-        loop {
-            let on = opposites.next[edge as usize][side];
-            if on == u32::MAX || on == seed || taken[on as usize] {
-                break;
+        // More than once where a path that comes from behind crosses itself, and ends, before it is at the seed.
+        while !taken[seed as usize] {
+            // Back to the start of the yarn, or once around.
+            let (mut edge, mut side) = (seed, 0);
+            loop {
+                let on = opposites.next[edge as usize][side];
+                if on == u32::MAX || on == seed || taken[on as usize] {
+                    break;
+                }
+                let vertex = end(&edges[edge as usize], side);
+                (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
             }
-            let vertex = end(&edges[edge as usize], side);
-            (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
-        }
-        let closed = opposites.next[edge as usize][side] == seed && edge != seed;
-        // Then forwards along it. A closed yarn starts at the seed, whose tail is its smallest vertex.
-        let (mut edge, mut side) = if closed { (seed, 1) } else { (edge, 1 - side) };
-        let number = paths.len() as u32;
-        let start = end(&edges[edge as usize], 1 - side);
-        let mut path = Path { edges: Vec::new(), vertices: vec![start] };
-        loop {
-            taken[edge as usize] = true;
-            let vertex = end(&edges[edge as usize], side);
-            path.edges.push(edge);
-            path.vertices.push(vertex);
-            visited[vertex as usize] = number;
-            let on = opposites.next[edge as usize][side];
-            if on == u32::MAX || taken[on as usize] {
-                break;
+            let closed = opposites.next[edge as usize][side] == seed && edge != seed;
+            // Then forwards along it. A closed yarn starts at the seed, whose tail is its smallest vertex.
+            let (mut edge, mut side) = if closed { (seed, 1) } else { (edge, 1 - side) };
+            let number = paths.len() as u32;
+            let start = end(&edges[edge as usize], 1 - side);
+            let mut path = Path { edges: Vec::new(), vertices: vec![start] };
+            loop {
+                taken[edge as usize] = true;
+                let vertex = end(&edges[edge as usize], side);
+                path.edges.push(edge);
+                path.vertices.push(vertex);
+                visited[vertex as usize] = number;
+                let on = opposites.next[edge as usize][side];
+                if on == u32::MAX || taken[on as usize] || vertex == start {
+                    break;
+                }
+                (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
+                let ahead = end(&edges[edge as usize], side);
+                if visited[ahead as usize] == number && ahead != start {
+                    break;
+                }
             }
-            (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
-            let ahead = end(&edges[edge as usize], side);
-            if visited[ahead as usize] == number && ahead != start {
-                break;
-            }
+            paths.push(path);
         }
-        paths.push(path);
     }
     paths
 }

@@ -1007,6 +1007,19 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
 }
 
 #[test]
+fn a_long_json_does_not_take_all_memory() {
+    let (json, binary) = glb_parts(2);
+    let with = |length: usize| {
+        let mut json = json.clone();
+        json["asset"]["generator"] = " ".repeat(length).into();
+        import::parse(&glb_of(&json, &binary), Format::Glb, &Options::default())
+    };
+    with(1 << 21).expect("it is long, but not too long");
+    let error = with(1 << 22).expect_err("it is too long").to_string();
+    assert!(error.contains("the JSON has more than 4194304 bytes"), "{error}");
+}
+
+#[test]
 fn a_hundred_thousand_damaged_files_do_no_harm() {
     let n = 3;
     let mut sheet = text(&grid(n), &triangulated(n, |v| v % 2 == 0));

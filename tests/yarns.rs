@@ -6,7 +6,7 @@ use common::*;
 use taut::yarns::Yarns;
 use taut::{
     Cloth, Face, FastProjection, Mass, Mesh, MeshDescriptor, Method, Preconditioner, Result, Scene, Settings, Substeps,
-    YarnSweep, scene,
+    Weave, YarnSweep, scene,
 };
 
 /// Checks what every mesh's yarns must satisfy; returns (families, yarns, closed yarns, longest).
@@ -119,6 +119,37 @@ fn a_yarn_that_would_cross_itself_ends() -> Result<()> {
     }
     let (families, yarns, ..) = check(&mesh(positions, faces)?);
     assert!(families >= 2 && yarns > n as usize);
+    Ok(())
+}
+
+#[test]
+fn no_edge_is_lost_where_a_yarn_crosses_itself_behind_its_smallest_edge() -> Result<()> {
+    let mut random = Random(1);
+    let mut accepted = 0;
+    for _ in 0..2000 {
+        let count = 5 + random.below(8);
+        let positions = (0..count).map(|_| [0; 3].map(|_: u8| random.within(0.0, 1.0) as f32)).collect();
+        let faces = (0..2 + random.below(8)).map(|_| {
+            let mut vertices: Vec<u32> = (0..count as u32).collect();
+            random.shuffle(&mut vertices);
+            let [a, b, c, d, ..] = vertices[..] else { unreachable!("there are more than four") };
+            if random.below(2) == 0 { Face::Triangle([a, b, c]) } else { Face::Quad([a, b, c, d]) }
+        });
+        let faces: Vec<Face> = faces.collect();
+        let weave = (random.below(2) == 0).then_some(Weave::Sides);
+        let mass = Mass::PerVertex(vec![1.0; count]);
+        // The same face twice is refused.
+        if let Ok(mesh) = Mesh::new(MeshDescriptor { positions, faces, mass, weave, ..Default::default() }) {
+            check(&mesh);
+            accepted += 1;
+        }
+    }
+    assert!(accepted > 1000, "{accepted}");
+    // Where it was found.
+    let positions = vec![[1.0, 3.0, 0.0], [1.0, 1.0, 2.0], [1.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 0.0, 0.001]];
+    let faces = vec![Face::Triangle([0, 1, 3]), Face::Quad([2, 0, 1, 3]), Face::Triangle([2, 0, 4])];
+    let mass = Mass::PerVertex(vec![1.0; 5]);
+    check(&Mesh::new(MeshDescriptor { positions, faces, mass, weave: Some(Weave::Sides), ..Default::default() })?);
     Ok(())
 }
 

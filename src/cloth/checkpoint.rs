@@ -171,7 +171,9 @@ impl Restored {
         if found.value() != u64::from_le_bytes(*checksum) {
             return Err(refused("it is damaged: its checksum is wrong"));
         }
-        reader.word()?;
+        if reader.word()? != 0 {
+            return Err(refused("it says something that only a later version knows"));
+        }
         if u64::from_le_bytes(reader.take()?) != fingerprint(shape) {
             return Err(refused("it is of another cloth"));
         }
@@ -202,24 +204,29 @@ impl Restored {
     }
 }
 
-/// Whether a step can start from it; NaN is beyond everything.
-fn reached(vector: &[f32]) -> bool {
-    vector.iter().all(|x| x.abs() <= FARTHEST)
-}
-
-/// What a forged file could still do: positions and velocities that no step would accept would become public. The rest may
-/// be so after a rejected substep, and steps guard against it.
+/// What a forged file could still do: what is not finite would become public, at once or with a frame that is taken back, and
+/// what no step would accept would freeze the cloth. The rest may be so after a rejected substep, and steps guard against it.
 fn check(fields: &Fields, shape: &Shape) -> Result<()> {
+    // NaN is beyond everything.
+    let reached = |vector: &[f32]| vector.iter().all(|x| x.abs() <= FARTHEST);
     let masses = shape.mesh.inverse_masses();
     for (index, (vertex, inverse_mass)) in fields.get::<Vertex>("vertices")?.iter().zip(masses).enumerate() {
         if !reached(&vertex.position.to_array()) || vertex.inverse_mass != inverse_mass {
             return Err(refused(format!("vertex {index} is not finite, beyond 2⁴⁰ m, or of another mass")));
         }
     }
-    match fields.get::<[f32; 4]>("velocities")?.iter().position(|velocity| !reached(&velocity[..3])) {
-        Some(index) => Err(refused(format!("the velocity of vertex {index} is not finite or beyond 2⁴⁰ m/s"))),
-        None => Ok(()),
+    for name in ["velocities", "previous_velocities"] {
+        if let Some(index) = fields.get::<[f32; 4]>(name)?.iter().position(|velocity| !reached(&velocity[..])) {
+            return Err(refused(format!("{name} of vertex {index} are not finite or beyond 2⁴⁰ m/s")));
+        }
     }
+    for name in ["reactions", "normals"] {
+        let vectors = fields.get::<[f32; 4]>(name)?;
+        if let Some(index) = vectors.iter().position(|vector| !vector.iter().all(|x| x.is_finite())) {
+            return Err(refused(format!("{name} of vertex {index} are not finite")));
+        }
+    }
+    Ok(())
 }
 
 struct Reader<'a> {

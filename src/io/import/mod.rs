@@ -52,7 +52,8 @@
 //! `face` (a list of `vertex_indices` or `vertex_index`; optionally a list `texcoord`) and `edge` (vertex1, vertex2).
 //!
 //! GLB: all meshes of the default scene where its nodes place them, in their binding pose; POSITION, TEXCOORD_0, COLOR_0
-//! in the BIN chunk, without sparse accessors and compression. Nodes (or, unnamed, their meshes) become groups.
+//! in the BIN chunk, without sparse accessors and compression. Nodes (or, unnamed, their meshes) become groups. The JSON
+//! has at most 4 MiB.
 //! A `.gltf` lives in several files and is refused.
 
 mod build;
