@@ -1,5 +1,4 @@
 //! The command-line program.
-#![forbid(unsafe_code)]
 
 mod adapters;
 mod bench;
