@@ -73,6 +73,7 @@ fn adapters_are_measured_and_software_is_told_apart() {
 }
 
 /// The numbers that the figures of the paper come down to, at toy size.
+#[cfg(feature = "validate")]
 #[test]
 fn the_paper_is_reproduced_at_toy_size() {
     let directory = tempfile::tempdir().expect("a directory");

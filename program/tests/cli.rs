@@ -427,6 +427,20 @@ fn help_and_version_are_no_errors_and_nothing_at_all_is() {
 }
 
 #[test]
+fn commands_that_were_not_built_say_how_to_build_them() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (built, arguments, expected) in [
+        (cfg!(feature = "viewer"), "view hang --size 5", "cargo run --release --features viewer -- view has it"),
+        (cfg!(feature = "validate"), "validate --quick", "cargo run --release --features validate -- validate has it"),
+        (cfg!(feature = "validate"), "bench solvers paper --quick", "--features validate -- bench paper has it"),
+    ] {
+        if !built {
+            refused(directory.path(), arguments, expected);
+        }
+    }
+}
+
+#[test]
 fn adapters_are_listed() {
     let listed = run("adapters --json");
     assert_eq!(listed.code, Some(0), "{listed:?}");

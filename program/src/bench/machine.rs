@@ -40,7 +40,7 @@ pub(crate) fn file(places: &[Place]) -> ResultFile {
 
 /// Features that this program was built with.
 fn features() -> Vec<String> {
-    let all = [("viewer", cfg!(feature = "viewer"))];
+    let all = [("validate", cfg!(feature = "validate")), ("viewer", cfg!(feature = "viewer"))];
     all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name.to_owned()).collect()
 }
 
