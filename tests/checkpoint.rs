@@ -190,31 +190,3 @@ fn what_waits_for_the_next_frame_is_in_no_checkpoint() {
     cloth.step(&frame(FRAME)).unwrap();
     cloth.checkpoint().unwrap();
 }
-
-/// The last sample of a point cache.
-fn last(path: &std::path::Path) -> Vec<u8> {
-    let bytes = std::fs::read(path).unwrap();
-    let points = u32::from_le_bytes(bytes[16..20].try_into().unwrap()) as usize;
-    bytes[bytes.len() - 12 * points..].to_vec()
-}
-
-#[test]
-fn the_program_goes_on_where_it_stopped() {
-    let directory = tempfile::tempdir().unwrap();
-    let run = |arguments: &str| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_taut"));
-        let command = command.args(arguments.split_whitespace()).current_dir(directory.path());
-        let output = command.output().expect("the program starts");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-    };
-    let scene = "run drape --size 12 --backend cpu --quiet";
-    assert_eq!(run(&format!("{scene} --seconds 1 --out whole")).0, Some(0));
-    assert_eq!(run(&format!("{scene} --seconds 0.5 --checkpoint half.taut")).0, Some(0));
-    assert_eq!(run(&format!("{scene} --seconds 0.5 --resume half.taut --out rest")).0, Some(0));
-    let [whole, rest] = ["whole", "rest"].map(|name| last(&directory.path().join(name).join("cloth.pc2")));
-    assert!(whole == rest, "the last frames differ");
-    let (code, said) = run("run drape --size 13 --backend cpu --quiet --resume half.taut");
-    assert!(code == Some(2) && said.contains("another cloth"), "{said}");
-    let (code, said) = run(&format!("{scene} --resume none.taut"));
-    assert!(code == Some(2) && said.contains("cannot resume from none.taut"), "{said}");
-}

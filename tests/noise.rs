@@ -1,10 +1,7 @@
 //! A flat cloth that stands upright stays a plate; a tiny noise bends it; and who may wonder is told.
-#![cfg(feature = "cli")]
 
 mod common;
 
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use common::{FRAME, cpu, frame};
@@ -309,105 +306,4 @@ struct Nothing;
 
 impl taut::stage::Stage for Nothing {
     fn record(&self, _: &mut taut::program::Recorder<'_>) {}
-}
-
-const UPRIGHT: &str =
-    "name = \"plate\"\n[cloth]\ngenerator = \"sheet\"\nsize = 9\nplane = \"xy\"\n[[pins]]\nat = \"top-left\"\n";
-
-/// Runs the program in a folder: exit code, standard output, messages.
-fn taut(folder: &Path, arguments: &str) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    command.args(arguments.split_whitespace()).current_dir(folder).stdin(Stdio::null()).env_remove("RUST_LOG");
-    let output = command.output().expect("the program runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    let messages = text(output.stderr);
-    let messages = messages.lines().filter(|line| !line.contains("XDG_RUNTIME_DIR")).collect::<Vec<_>>().join("\n");
-    (output.status.code(), text(output.stdout), messages)
-}
-
-#[test]
-fn the_program_makes_noise_and_says_where_there_is_none() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path();
-    std::fs::write(path.join("plate.toml"), UPRIGHT).expect("a file");
-    let noisy = format!("{UPRIGHT}[cloth.start]\nnoise = 2e-5\nseed = 9\n");
-    std::fs::write(path.join("noisy.toml"), noisy).expect("a file");
-    let json = |arguments: &str| -> serde_json::Value {
-        let (code, text, messages) =
-            taut(path, &format!("run {arguments} --seconds 0.1 --backend cpu --json - --quiet --out out"));
-        assert_eq!(code, Some(0), "{arguments}: {messages}");
-        serde_json::from_str(&text).expect("JSON")
-    };
-    let frames = || std::fs::read(path.join("out/cloth.pc2")).expect("a result");
-    let flat = json("plate.toml");
-    let hint = flat["hint"].as_str().expect("a hint").to_owned();
-    assert!(hint.contains("nothing breaks the symmetry") && hint.contains("--noise"), "{hint}");
-    assert!(flat["noise"].is_null());
-    let at_rest = frames();
-    // Also in the table, in full.
-    let (_, table, _) = taut(path, "run plate.toml --seconds 0.1 --backend cpu");
-    let words = |text: &str| text.replace(['│', '┆', '\n'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words(&table).contains("hint") && table.contains("nothing breaks the symmetry"), "{table}");
-
-    for (arguments, amplitude, seed) in [
-        ("plate.toml --noise", 1e-5, 0),
-        ("plate.toml --noise --seed 7", 1e-5, 7),
-        ("plate.toml --noise 3e-5 --seed 18446744073709551615", 3e-5, u64::MAX),
-        ("noisy.toml", 2e-5, 9),
-        ("noisy.toml --seed 4", 2e-5, 4),
-        ("noisy.toml --noise", 1e-5, 9),
-        ("hang --size 5 --noise", 1e-5, 0),
-    ] {
-        let report = json(arguments);
-        assert_eq!(report["noise"], serde_json::json!({ "amplitude": amplitude, "seed": seed }), "{arguments}");
-        assert!(report["hint"].is_null(), "{arguments}: {report}");
-        assert!(frames() != at_rest, "{arguments}");
-    }
-    json("noisy.toml");
-    let filed = frames();
-    json("plate.toml --noise 2e-5 --seed 9");
-    assert!(frames() == filed, "options and file say the same");
-    json("noisy.toml --noise 0");
-    assert!(frames() == at_rest, "options come first");
-    assert!(json("hang --size 5")["hint"].is_null());
-
-    for (arguments, expected) in [
-        ("run hang --seed 3", "taut: --seed chooses a noise, but there is none: --noise makes one"),
-        (
-            "run hang --noise much",
-            "taut: invalid value 'much' for '--noise [<METRES>]': must be a length of at least 0 m",
-        ),
-        ("run hang --noise -1", "taut: invalid value '-1' for '--noise [<METRES>]': must be a length"),
-        ("run hang --noise inf", "taut: invalid value 'inf' for '--noise [<METRES>]': must be a length"),
-        (
-            "run hang --size 5 --noise 0.5",
-            "taut: --noise: noise.amplitude is 0.5, but must be at least 0 m and at most a",
-        ),
-        ("run plate.toml --noise 0.5", "taut: --noise: noise.amplitude is 0.5, but must be"),
-        (
-            "run hang --noise --seed -1",
-            "taut: invalid value '-1' for '--seed <N>': must be a whole number from 0 to 18446",
-        ),
-    ] {
-        let (code, text, messages) = taut(path, arguments);
-        assert_eq!((code, text.as_str(), messages.lines().count()), (Some(2), "", 1), "{arguments}: {messages}");
-        assert!(messages.starts_with(expected), "{messages}\nexpected {expected}");
-    }
-}
-
-/// A run with noise that is resumed goes on as if it had not been interrupted.
-#[test]
-fn a_noisy_run_is_resumed() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path();
-    std::fs::write(path.join("plate.toml"), UPRIGHT).expect("a file");
-    let run = |arguments: &str| {
-        let outcome = taut(path, &format!("run plate.toml --noise --seed 5 --backend cpu --quiet {arguments}"));
-        assert_eq!(outcome.0, Some(0), "{arguments}: {outcome:?}");
-    };
-    run("--seconds 0.2 --export last.ply");
-    run("--seconds 0.1 --checkpoint half");
-    run("--seconds 0.1 --resume half --export resumed.ply");
-    let read = |name: &str| std::fs::read(path.join(name)).expect("a result");
-    assert!(read("last.ply") == read("resumed.ply"));
 }

@@ -1,15 +1,14 @@
 //! Pictures: what is on them, that GPU and CPU draw the same, and the files.
-#![cfg(feature = "cli")]
+#![cfg(feature = "render")]
 
 mod common;
+#[path = "common/pictures.rs"]
+mod pictures;
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use common::*;
+use pictures::{compared, gif, pixels, png, share};
 use taut::render::{
     Camera, Coloring, Fabric, Form, Items, Look, Offscreen, Picture, PictureFile, Prop, Renderer, Skin, Stage, raster,
 };
@@ -60,28 +59,9 @@ impl Subject {
     }
 }
 
-fn pixels(picture: &Picture) -> impl Iterator<Item = [u8; 3]> {
-    picture.pixels().chunks_exact(4).map(|pixel| [pixel[0], pixel[1], pixel[2]])
-}
-
-fn share(picture: &Picture, wanted: impl Fn([u8; 3]) -> bool) -> f64 {
-    pixels(picture).filter(|pixel| wanted(*pixel)).count() as f64 / pixels(picture).count() as f64
-}
-
 fn linear(byte: u8) -> f64 {
     let value = f64::from(byte) / 255.0;
     if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
-}
-
-/// How alike two pictures are: intersection over union of what is not background, and the mean difference of a channel.
-fn compared(one: &Picture, other: &Picture, background: [u8; 3]) -> (f64, f64) {
-    let (mut both, mut either, mut difference) = (0, 0, 0_u64);
-    for (a, b) in pixels(one).zip(pixels(other)) {
-        both += u32::from(a != background && b != background);
-        either += u32::from(a != background || b != background);
-        difference += a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(b))).sum::<u64>();
-    }
-    (f64::from(both) / f64::from(either), difference as f64 / (3 * pixels(one).count()) as f64)
 }
 
 #[test]
@@ -377,45 +357,6 @@ fn bad_positions_and_sizes_are_refused() {
 
 // --- Files. ---
 
-struct Decoded {
-    size: [u32; 2],
-    frames: usize,
-    delays: Vec<u16>,
-    /// The last picture, composed of all before it.
-    last: Vec<[u8; 3]>,
-    endless: bool,
-}
-
-fn gif(path: &Path) -> Decoded {
-    let mut options = gif::DecodeOptions::new();
-    options.set_color_output(gif::ColorOutput::RGBA);
-    let mut decoder = options.read_info(BufReader::new(File::open(path).unwrap())).unwrap();
-    let [width, height] = [decoder.width(), decoder.height()].map(u32::from);
-    let mut last = vec![[0; 3]; (width * height) as usize];
-    let mut delays = Vec::new();
-    while let Some(frame) = decoder.read_next_frame().unwrap() {
-        delays.push(frame.delay);
-        for (index, pixel) in frame.buffer.chunks_exact(4).enumerate() {
-            let (x, y) = (index % usize::from(frame.width), index / usize::from(frame.width));
-            if pixel[3] != 0 {
-                let place = (y + usize::from(frame.top)) * width as usize + x + usize::from(frame.left);
-                last[place] = [pixel[0], pixel[1], pixel[2]];
-            }
-        }
-    }
-    let endless = decoder.repeat() == gif::Repeat::Infinite;
-    Decoded { size: [width, height], frames: delays.len(), delays, last, endless }
-}
-
-fn png(path: &Path) -> Picture {
-    let mut reader = png::Decoder::new(BufReader::new(File::open(path).unwrap())).read_info().unwrap();
-    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut bytes).unwrap();
-    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Rgb, png::BitDepth::Eight));
-    let pixels = bytes.chunks_exact(3).flat_map(|pixel| [pixel[0], pixel[1], pixel[2], 255]).collect();
-    Picture::new([info.width, info.height], pixels).unwrap()
-}
-
 #[test]
 fn files_hold_what_was_added_and_appear_complete_or_not_at_all() {
     let directory = tempfile::tempdir().unwrap();
@@ -461,168 +402,4 @@ fn files_hold_what_was_added_and_appear_complete_or_not_at_all() {
         let refused = PictureFile::create(directory.path().join(name), SIZE, 1.0);
         assert!(matches!(refused, Err(Error::PictureFormat { .. })), "{name}");
     }
-}
-
-// --- The program. ---
-
-const HIDDEN: [(&str, &str); 2] =
-    [("VK_DRIVER_FILES", "/nonexistent"), ("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent")];
-
-fn taut(directory: &Path, variables: &[(&str, &str)], arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    for name in ["WGPU_BACKEND", "WGPU_ADAPTER_NAME", "RUST_LOG", "VK_DRIVER_FILES", "__EGL_VENDOR_LIBRARY_FILENAMES"] {
-        command.env_remove(name);
-    }
-    command.envs(variables.iter().copied()).args(arguments.split_whitespace()).current_dir(directory);
-    command.stdin(Stdio::null()).output().expect("the program runs")
-}
-
-#[track_caller]
-fn succeeds(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-#[test]
-fn the_program_draws_a_png_with_and_without_adapters() {
-    let directory = tempfile::tempdir().unwrap();
-    let arguments = "run curtain --size 16 --seconds 0.2 --render x.png --size-px 320x200";
-    let told = succeeds(&taut(directory.path(), &HIDDEN, arguments));
-    assert!(told.contains("320 × 200, drawn on the CPU") && told.contains("x.png"), "{told}");
-    let without = png(&directory.path().join("x.png"));
-    assert_eq!(without.size(), [320, 200]);
-    assert!(pixels(&without).collect::<BTreeSet<_>>().len() > 1000);
-    if gpu().is_some() {
-        let arguments = format!("{arguments} --backend gpu");
-        let told = succeeds(&taut(directory.path(), &[], &arguments));
-        assert!(told.contains("320 × 200, drawn by"), "{told}");
-        let with = png(&directory.path().join("x.png"));
-        // The two simulations agree within rounding, and so do their pictures.
-        let (_, difference) = compared(&with, &without, Look::default().background);
-        assert!(difference < 1.0, "{difference}");
-    }
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
-}
-
-#[test]
-fn the_program_draws_an_animation_and_draws_it_again_from_what_it_wrote() {
-    let directory = tempfile::tempdir().unwrap();
-    let run = "run drape --size 10 --seconds 0.2 --fps 60 --backend cpu --out out --render x.gif --size-px 96x72";
-    succeeds(&taut(directory.path(), &[], run));
-    // Frames 0, 3, 6, 9 and 12, a twentieth of a second each.
-    let decoded = gif(&directory.path().join("x.gif"));
-    assert_eq!((decoded.size, decoded.frames, decoded.endless), ([96, 72], 5, true));
-    assert_eq!(decoded.delays, [5; 5]);
-
-    let again = "render out --render y.gif --size-px 96x72 --every 6 --backend cpu --color strain";
-    let told = succeeds(&taut(directory.path(), &[], again));
-    assert!(told.contains("y.gif: 3 frames of 96 × 72, drawn on the CPU"), "{told}");
-    assert_eq!(gif(&directory.path().join("y.gif")).delays, [10; 3]);
-
-    let run = "run drape --size 10 --seconds 0.2 --backend cpu --render x.png --size-px 96x72 --quiet";
-    assert_eq!(succeeds(&taut(directory.path(), &[], run)), "");
-    succeeds(&taut(directory.path(), &[], "render out --size-px 96x72 --backend cpu"));
-    let bytes = |name: &str| std::fs::read(directory.path().join(name)).unwrap();
-    assert!(bytes("x.png") == bytes("out/render.png"), "the run and its recording show the same");
-}
-
-#[test]
-fn the_program_draws_the_other_side_too() {
-    let directory = tempfile::tempdir().unwrap();
-    let size = "--size-px 96x72 --backend cpu";
-    succeeds(&taut(
-        directory.path(),
-        &[],
-        &format!("run curtain --size 9 --seconds 0.7 --out out {size} --render a.png"),
-    ));
-    let drawn = |orbit: &str| {
-        succeeds(&taut(directory.path(), &[], &format!("render out --render b.png {size} {orbit}")));
-        png(&directory.path().join("b.png"))
-    };
-    // The back of the cloth is of another color than its front, in any light.
-    let blue = |picture: &Picture| share(picture, |[red, _, blue]| u32::from(blue) > u32::from(red) + 30);
-    let (front, back) = (drawn("--orbit 0"), drawn("--orbit -180,5"));
-    assert!(blue(&front) > 0.02 && blue(&back) < 0.002, "{} {}", blue(&front), blue(&back));
-    let (_, difference) = compared(&front, &png(&directory.path().join("a.png")), Look::default().background);
-    assert!(difference < 0.01, "{difference}");
-}
-
-#[test]
-fn solids_of_a_scene_file_are_drawn_again_where_they_had_moved_to() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/scenes/ball_through_curtain.toml");
-    std::fs::copy(file, directory.path().join("ball.toml")).unwrap();
-    let size = "--size-px 96x72 --backend cpu";
-    let run = format!("run ball.toml --size 9 --seconds 0.3 --out out --render x.png --quiet {size}");
-    succeeds(&taut(directory.path(), &[], &run));
-    let draw = format!("render out {size}");
-    succeeds(&taut(directory.path(), &[], &draw));
-    let drawn = |name: &str| png(&directory.path().join(name));
-    // The ball is where its keys say, not quite where the solver's rounding had it.
-    let (_, difference) = compared(&drawn("x.png"), &drawn("out/render.png"), Look::default().background);
-    assert!(difference < 0.1, "{difference}");
-    // Without the file there is still the cloth.
-    std::fs::remove_file(directory.path().join("ball.toml")).unwrap();
-    succeeds(&taut(directory.path(), &[], &draw));
-    let (_, difference) = compared(&drawn("x.png"), &drawn("out/render.png"), Look::default().background);
-    assert!(difference > 1.0, "{difference}");
-}
-
-#[test]
-fn bad_requests_are_one_sentence_and_write_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    for (arguments, says) in [
-        ("run chain --render x.jpg", "must end in .png or .gif"),
-        ("run chain --render x", "must end in .png or .gif"),
-        ("run chain --render x.png --size-px 0x5", "width is 0"),
-        ("run chain --render x.png --size-px 5x8193", "height is 8193"),
-        ("run chain --render x.png --size-px 5", "like 800x600"),
-        ("run chain --render x.png --size-px -5x5", "like 800x600"),
-        ("run chain --render x.gif --every 0", "--every"),
-        ("run chain --render x.gif --every 999", "--every 999 is more than the 120 frames"),
-        ("run chain --render x.png --every 2", "single picture"),
-        ("run chain --every 2", "no --render"),
-        ("run chain --orbit 180", "no --render"),
-        ("run chain --render x.png --orbit around", "one or two angles"),
-        ("run chain --render x.png --orbit 90,nan", "one or two angles"),
-        ("run chain --render x.png --orbit 400", "one or two angles"),
-        ("run chain --color strain", "no --render"),
-        ("run chain --size 4 --out out --render missing/x.png", "missing/x.png"),
-        ("render missing", "report.json"),
-        ("render . --render x.bmp", "must end in .png or .gif"),
-        ("render . --backend cpu --adapter x", "--backend cpu uses none"),
-    ] {
-        let output = taut(directory.path(), &HIDDEN, arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {output:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        let told: Vec<&str> = told.lines().filter(|line| !line.contains("XDG_RUNTIME_DIR")).collect();
-        assert!(told.len() == 1 && told[0].contains(says), "{arguments}: {told:?}");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{arguments}");
-    }
-}
-
-#[test]
-fn damaged_recordings_are_named() {
-    let directory = tempfile::tempdir().unwrap();
-    succeeds(&taut(directory.path(), &HIDDEN, "run chain --size 4 --seconds 0.05 --out out --quiet"));
-    let report = directory.path().join("out/report.json");
-    let good = std::fs::read_to_string(&report).unwrap();
-    let refused = |says: &str| {
-        let output = taut(directory.path(), &HIDDEN, "render out");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && told.contains(says), "{says}: {told}");
-    };
-    for (from, to, says) in [
-        ("\"size\": 4", "\"size\": 5", "has 4 points, but the mesh has 5 vertices"),
-        ("\"size\": 4", "\"size\": -4", "has no size"),
-        ("\"fps\": 60.0", "\"fps\": 0.0", "has no fps"),
-        ("{", "[", "malformed"),
-    ] {
-        assert!(good.contains(from), "{from} is not in {good}");
-        std::fs::write(&report, good.replacen(from, to, 1)).unwrap();
-        refused(says);
-    }
-    std::fs::write(&report, &good).unwrap();
-    std::fs::write(directory.path().join("out/cloth.pc2"), b"POINTCACHE2").unwrap();
-    refused("cloth.pc2");
 }

@@ -36,7 +36,7 @@ pub(crate) fn file(rows: Vec<Row>) -> ResultFile {
         wgpu_version: "30.0.0".into(),
         rustc_version: "1.95.0".into(),
         profile: "release".into(),
-        features: vec!["cli".into(), "parallel".into()],
+        features: vec!["validate".into(), "viewer".into()],
         command_line: vec!["taut".into(), "bench".into()],
         started: "2026-01-31T12:00:00Z".into(),
     };

@@ -2,6 +2,8 @@
 //!
 //! Needs `Xvfb` and `xdotool`; where they are missing the tests say so and pass, unless `TAUT_REQUIRE_DISPLAY` is set.
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -10,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const TAUT: &str = env!("CARGO_BIN_EXE_taut");
+use common::{command, finish};
+
 /// A software adapter draws some pictures per second.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The panel takes this much of the right side of the window, with a margin.
@@ -115,13 +118,11 @@ impl Drop for Window {
 }
 
 impl Window {
-    fn open(display: &Display, arguments: &[&str], directory: &Path) -> Self {
-        let mut command = Command::new(TAUT);
-        command.arg("view").args(arguments).args(["--size-px", "900x600", "--json", "-", "--quiet"]);
-        command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY").current_dir(directory);
+    fn open(display: &Display, arguments: &str, directory: &Path) -> Self {
+        let mut command = command(directory, &format!("view {arguments} --size-px 900x600 --json - --quiet"));
+        command.env("DISPLAY", &display.name).env_remove("WAYLAND_DISPLAY");
         // Mesa complains where there is none.
         command.env("XDG_RUNTIME_DIR", display.directory.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self(command.spawn().expect("the program"))
     }
 
@@ -182,8 +183,8 @@ fn drag(backend: &str) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(display) = Display::open() else { return };
     let directory = tempfile::tempdir().expect("a directory");
-    let mut window =
-        Window::open(&display, &["drape", "--size", "13", "--paused", "--backend", backend], directory.path());
+    let arguments = format!("drape --size 13 --paused --backend {backend}");
+    let mut window = Window::open(&display, &arguments, directory.path());
     // The light background, and cloth.
     let background = |screen: &Screen| screen.pixels.iter().filter(|color| **color == [204, 209, 214]).count();
     let screen = display.wait("the cloth", &mut window, |screen| screen.threads().count() > 500);
@@ -245,8 +246,7 @@ fn keys_pause_step_and_reset() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(display) = Display::open() else { return };
     let directory = tempfile::tempdir().expect("a directory");
-    let arguments = ["curtain", "--size", "9", "--backend", "cpu", "--paused"];
-    let mut window = Window::open(&display, &arguments, directory.path());
+    let mut window = Window::open(&display, "curtain --size 9 --backend cpu --paused", directory.path());
     display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
     // Paused: exactly the frames that are asked for; a reset does not undo what was counted.
     display.focus();
@@ -260,13 +260,10 @@ fn keys_pause_step_and_reset() {
 
 #[test]
 fn without_a_display_there_is_one_sentence() {
-    let ended = Command::new(TAUT)
-        .args(["view", "hang", "--size", "5"])
-        .env_remove("DISPLAY")
-        .env_remove("WAYLAND_DISPLAY")
-        .output()
-        .expect("the program");
-    assert_eq!(ended.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&ended.stderr);
+    let mut command = command(Path::new("."), "view hang --size 5");
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    let ended = finish(command.spawn().expect("the program starts"));
+    assert_eq!(ended.code, Some(2));
+    let told = ended.said();
     assert!(told.starts_with("taut: there is no display") && told.lines().count() == 1, "{told}");
 }

@@ -38,19 +38,9 @@ pub(crate) fn file(places: &[Place]) -> ResultFile {
     }
 }
 
-/// Features of the crate that this program was built with.
+/// Features that this program was built with.
 fn features() -> Vec<String> {
-    let all = [
-        ("cli", cfg!(feature = "cli")),
-        ("parallel", cfg!(feature = "parallel")),
-        ("import", cfg!(feature = "import")),
-        ("reference", cfg!(feature = "reference")),
-        ("render", cfg!(feature = "render")),
-        ("scene-files", cfg!(feature = "scene-files")),
-        ("validate", cfg!(feature = "validate")),
-        ("viewer", cfg!(feature = "viewer")),
-        ("wgpu-backends", cfg!(feature = "wgpu-backends")),
-    ];
+    let all = [("validate", cfg!(feature = "validate")), ("viewer", cfg!(feature = "viewer"))];
     all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name.to_owned()).collect()
 }
 

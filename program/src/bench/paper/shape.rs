@@ -6,9 +6,9 @@ use anyhow::Result;
 use taut::reference::{Fabric, ImplicitDirection, Projector};
 use taut::{Cancel, Scene, scene};
 
-use super::attempt::Reference;
+use super::attempt::{FPS, Reference};
+use super::figures::finding;
 use super::record::{Curve, Finding, Paper};
-use super::{FPS, finding};
 
 /// Steps per frame that are tried, until both methods pass.
 const SUBSTEPS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];

@@ -9,8 +9,9 @@ use anyhow::Result;
 use taut::reference::{Fabric, FastProjection, Recorder, StepResidual};
 use taut::{Cancel, scene};
 
+use super::attempt::FPS;
+use super::figures::finding;
 use super::record::{Curve, Paper};
-use super::{FPS, finding};
 use crate::bench::statistics::{growth, median};
 
 /// Change of velocity by a hit \[m/s\].

@@ -137,11 +137,6 @@ impl Bench {
         Some((self.scene.clone(), self.size, self.solver.clone(), self.outcome.as_ref()?.bytes?))
     }
 
-    /// The name of its solver.
-    pub(crate) fn solver(&self) -> &str {
-        &self.solver
-    }
-
     /// One more repetition.
     pub(crate) fn repeat(&mut self, places: &[Place], cancel: &Cancel) -> Result<()> {
         self.repeat_within(places, f64::INFINITY, cancel)
@@ -168,45 +163,6 @@ impl Bench {
         let (compile, first_step) = first.unwrap_or((run.outcome.compile, run.outcome.first_step));
         self.outcome = Some(Outcome { compile, first_step, ..run.outcome });
         Ok(())
-    }
-
-    /// Looks for the number of substeps with which the limit is held and the fewest bytes are moved, which is what the time
-    /// goes into, and unlike the time is the same in every search. Leaves the choice to the cloth if there is none.
-    ///
-    /// The clock alone ends no search: more substeps may need fewer sweeps in all.
-    pub(crate) fn search_substeps(&mut self, budget: f64, cancel: &Cancel) -> Result<()> {
-        let nowhere = Place { gpu: None, label: String::new(), software: false };
-        let clock = Instant::now();
-        let (mut best, mut bytes) = (None, u64::MAX);
-        for substeps in [4, 8, 16, 32, 64, 128] {
-            if cancel.is_cancelled() || clock.elapsed().as_secs_f64() > 2.0 * budget {
-                break;
-            }
-            self.substeps = Some(substeps);
-            let run = self.simulate(&nowhere, &Bounds { budget, bytes, hold: true, cancel })?;
-            match (run.end, run.outcome.bytes) {
-                (End::Done, Some(moved)) => (best, bytes) = (Some(substeps), moved),
-                (End::Slower, _) => break,
-                _ => {}
-            }
-        }
-        self.substeps = best;
-        Ok(())
-    }
-
-    /// Substeps per frame, if they were searched for.
-    pub(crate) fn chosen_substeps(&self) -> Option<u32> {
-        self.substeps
-    }
-
-    /// Seconds of computing in all repetitions so far.
-    pub(crate) fn spent(&self) -> f64 {
-        self.seconds.iter().sum()
-    }
-
-    /// Whether a repetition was given up by the clock.
-    pub(crate) fn is_over_budget(&self) -> bool {
-        self.over_budget
     }
 
     /// One run: a first frame apart, then all frames unless a bound ends it.
@@ -321,6 +277,54 @@ impl Bench {
             compile_seconds: place.gpu.is_some().then_some(outcome.compile),
             detail: None,
         })
+    }
+}
+
+/// What only the suite `paper` asks.
+#[cfg(feature = "validate")]
+impl Bench {
+    /// The name of its solver.
+    pub(crate) fn solver(&self) -> &str {
+        &self.solver
+    }
+
+    /// Looks for the number of substeps with which the limit is held and the fewest bytes are moved, which is what the time
+    /// goes into, and unlike the time is the same in every search. Leaves the choice to the cloth if there is none.
+    ///
+    /// The clock alone ends no search: more substeps may need fewer sweeps in all.
+    pub(crate) fn search_substeps(&mut self, budget: f64, cancel: &Cancel) -> Result<()> {
+        let nowhere = Place { gpu: None, label: String::new(), software: false };
+        let clock = Instant::now();
+        let (mut best, mut bytes) = (None, u64::MAX);
+        for substeps in [4, 8, 16, 32, 64, 128] {
+            if cancel.is_cancelled() || clock.elapsed().as_secs_f64() > 2.0 * budget {
+                break;
+            }
+            self.substeps = Some(substeps);
+            let run = self.simulate(&nowhere, &Bounds { budget, bytes, hold: true, cancel })?;
+            match (run.end, run.outcome.bytes) {
+                (End::Done, Some(moved)) => (best, bytes) = (Some(substeps), moved),
+                (End::Slower, _) => break,
+                _ => {}
+            }
+        }
+        self.substeps = best;
+        Ok(())
+    }
+
+    /// Substeps per frame, if they were searched for.
+    pub(crate) fn chosen_substeps(&self) -> Option<u32> {
+        self.substeps
+    }
+
+    /// Seconds of computing in all repetitions so far.
+    pub(crate) fn spent(&self) -> f64 {
+        self.seconds.iter().sum()
+    }
+
+    /// Whether a repetition was given up by the clock.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        self.over_budget
     }
 }
 

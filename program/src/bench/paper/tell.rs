@@ -1,7 +1,7 @@
 //! Tables and plots of the suite `paper`, made from a result file alone.
 
 use super::record::{Curve, Ending};
-use super::{CHAIN, CLOTH, fast};
+use super::{CHAIN, CLOTH, FAST};
 use crate::bench::plot::{Axis, Plot, Point, Scale, Series, series};
 use crate::bench::results::{ResultFile, Row};
 use crate::bench::table::{Table, printable};
@@ -90,7 +90,7 @@ fn ended(row: &Row) -> String {
 /// The ratio to fast projection in the same task; only runs that held have one.
 fn times_of(row: &Row, rows: &[&Row]) -> String {
     let base = rows.iter().find(|other| {
-        other.solver == fast() && other.size == row.size && other.strain_limit == row.strain_limit && other.held
+        other.solver == FAST && other.size == row.size && other.strain_limit == row.strain_limit && other.held
     });
     match base.map(|base| row.seconds_per_second.median / base.seconds_per_second.median) {
         Some(ratio) if row.held && ratio.is_finite() => significant(ratio, 3),

@@ -1,51 +1,22 @@
 //! `taut run --mesh` and `--export` as their users meet them. Every run here is on the CPU.
-#![cfg(feature = "cli")]
+
+mod common;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+#[cfg(unix)]
+use std::process::Command;
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use common::command;
+use common::{Finished, json, names, run, set};
 use serde_json::Value;
 use taut::io::import::{self, Options};
 use taut::io::{obj, pc2};
-
-/// What a finished program left: exit code, standard output, lines of standard error.
-type Finished = (Option<i32>, String, Vec<String>);
-
-fn command(directory: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    command.args(arguments).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for variable in ["WGPU_BACKEND", "WGPU_ADAPTER_NAME", "RUST_LOG", "RUST_BACKTRACE"] {
-        command.env_remove(variable);
-    }
-    command
-}
-
-fn run(directory: &Path, arguments: &str) -> Finished {
-    let words: Vec<&str> = arguments.split_whitespace().collect();
-    let output = command(directory, &words).output().expect("the program runs");
-    let stderr = String::from_utf8(output.stderr).expect("messages are UTF-8");
-    let stderr = stderr.lines().filter(|line| !line.contains("XDG_RUNTIME_DIR")).map(str::to_owned).collect();
-    (output.status.code(), String::from_utf8(output.stdout).expect("output is UTF-8"), stderr)
-}
-
-fn names(directory: &Path) -> BTreeSet<OsString> {
-    let entries = std::fs::read_dir(directory).expect("the directory is readable");
-    entries.map(|entry| entry.expect("the entry is readable").file_name()).collect()
-}
-
-fn set(names: &[&str]) -> BTreeSet<OsString> {
-    names.iter().map(OsString::from).collect()
-}
-
-fn json(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).expect("the report is readable");
-    serde_json::from_str(&text).expect("the report is JSON")
-}
 
 /// A sheet of 10 × 10 vertices in cm, cut into triangles, its row z = 0 red and its first column a group, with a face
 /// that has no area.
@@ -75,7 +46,7 @@ fn a_mesh_is_simulated_like_a_scene() {
     sheet(&path.join("sheet.obj"));
     let arguments = "run --mesh sheet.obj --scale 0.01 --pair-triangles --pin color:ff0000 --pin index:90 --seconds 0.25 \
                      --backend cpu --out out";
-    let (code, table, stderr) = run(path, arguments);
+    let Finished { code, stdout: table, stderr } = run(path, arguments);
     assert_eq!((code, stderr.len()), (Some(0), 0), "{table} {stderr:?}");
     // Text of one cell is spread over several lines; words stay whole.
     for words in
@@ -114,7 +85,7 @@ fn a_mesh_is_simulated_like_a_scene() {
 
     // The same without its quads, by group and box; nothing said twice, nothing said when quiet.
     let held = |pins: &str| {
-        let (code, stdout, stderr) = run(
+        let Finished { code, stdout, stderr } = run(
             path,
             &format!("run --mesh sheet.obj --scale 0.01 {pins} --seconds 0.02 --backend cpu --quiet --json -"),
         );
@@ -126,10 +97,9 @@ fn a_mesh_is_simulated_like_a_scene() {
     let woven = |warp: &str| {
         let arguments =
             format!("run --mesh sheet.obj --scale 0.01 --pin color:ff0000 {warp} --seconds 0.1 --backend cpu");
-        let (code, table, _) = run(path, &arguments);
+        let Finished { code, stdout: table, .. } = run(path, &arguments);
         assert!(code.is_some_and(|code| code < 2), "{table}");
-        let (_, report, _) = run(path, &format!("{arguments} --quiet --json -"));
-        (table, serde_json::from_str::<Value>(&report).expect("the report is JSON"))
+        (table, run(path, &format!("{arguments} --quiet --json -")).json())
     };
     for (warp, name, words) in [("", "sides", "woven along most"), ("--warp x", "x", "woven along x")] {
         let (table, report) = woven(warp);
@@ -150,7 +120,7 @@ fn a_mesh_is_simulated_like_a_scene() {
     let (table, report) = woven("--warp off");
     assert!(table.contains("lock"), "{table}");
     assert_eq!((&report["edges"], &report["thread_strain_max"]), (&261.into(), &Value::Null));
-    let (code, _, stderr) = run(path, "run --mesh sheet.obj --warp uv --backend cpu");
+    let Finished { code, stderr, .. } = run(path, "run --mesh sheet.obj --warp uv --backend cpu");
     assert!(code == Some(2) && stderr.join(" ").contains("no texture coordinates"), "{code:?} {stderr:?}");
 
     assert_eq!(held(""), 0);
@@ -169,7 +139,7 @@ fn what_is_wrong_with_a_mesh_is_said() {
     let text = "v 0 0 0\nv 1 0 0\nv 1 0 1\nv 0 0 1\nv 2 0 .3\nv .5 0 .9\nv -.02 0 0\nv -.02 0 1\n\
                 f 1 2 3 4\nf 2 5 6 3\nf 7 1 4 8\n";
     std::fs::write(path.join("odd.obj"), text).expect("a file");
-    let (_, table, _) = run(path, "run --mesh odd.obj --pin index:0,3 --seconds 0.02 --backend cpu --out out");
+    let table = run(path, "run --mesh odd.obj --pin index:0,3 --seconds 0.02 --backend cpu --out out").stdout;
     for words in ["shortest", "20.000", "1 folded quad", "(face 1)"] {
         assert!(table.contains(words), "{words}: {table}");
     }
@@ -186,7 +156,7 @@ fn texture_coordinates_come_out_again() {
     let text = "v 0 0 0\nv 1 0 0\nv 1 0 1\nv 0 0 1\nv 1 0 0\nv 2 0 0\nv 2 0 1\nv 1 0 1\nvt 0 0\nvt .5 0\nvt .5 1\nvt 0 1\n\
                 vt .6 0\nvt 1 0\nvt 1 1\nvt .6 1\nf 4/4 3/3 2/2 1/1\nf 8/8 7/7 6/6 5/5\n";
     std::fs::write(path.join("seam.obj"), text).expect("a file");
-    let (code, _, stderr) =
+    let Finished { code, stderr, .. } =
         run(path, "run --mesh seam.obj --seconds 0.05 --backend cpu --out out --quiet --pin index:0,7");
     assert_eq!((code, stderr.len()), (Some(0), 0), "{stderr:?}");
     let [before, after] =
@@ -211,8 +181,8 @@ fn a_scene_that_was_written_runs_the_same_as_a_mesh() {
     let scene = taut::scene::curtain(9).expect("a scene");
     obj::write(path.join("curtain.obj"), &scene.mesh, scene.mesh.positions()).expect("a file");
     let common = "--seconds 0.3 --backend cpu --quiet --out";
-    assert_eq!(run(path, &format!("run curtain --size 9 {common} scene")).0, Some(0));
-    assert_eq!(run(path, &format!("run --mesh curtain.obj --pin index:0-8 {common} mesh")).0, Some(0));
+    assert_eq!(run(path, &format!("run curtain --size 9 {common} scene")).code, Some(0));
+    assert_eq!(run(path, &format!("run --mesh curtain.obj --pin index:0-8 {common} mesh")).code, Some(0));
     let bytes = ["scene", "mesh"]
         .map(|out| ["rest.obj", "cloth.pc2"].map(|name| std::fs::read(path.join(out).join(name)).ok()));
     assert!(bytes[0].iter().all(Option::is_some) && bytes[0] == bytes[1]);
@@ -224,7 +194,7 @@ fn all_formats_hold_the_same_numbers() {
     let path = directory.path();
     let arguments = "run hang --size 5 --seconds 0.2 --fps 30 --backend cpu --out . --export c.pc2 --export c.mdd --export \
                      deep/er/c.npy --export f/c.###.ply --export f/c_%02d.obj --export last.ply --export last.obj";
-    let (code, table, stderr) = run(path, arguments);
+    let Finished { code, stdout: table, stderr } = run(path, arguments);
     assert_eq!((code, stderr.len()), (Some(0), 0), "{stderr:?}");
     assert!(table.contains("f/c.###.ply") && table.contains("last.obj"), "{table}");
     let written = ["c.mdd", "c.pc2", "cloth.pc2", "deep", "f", "last.obj", "last.ply", "report.json", "rest.obj"];
@@ -307,7 +277,7 @@ fn bad_meshes_pins_and_exports_are_refused_in_one_sentence() {
     ];
     let before = names(path);
     for (arguments, expected) in cases {
-        let (code, stdout, stderr) = run(path, &format!("run --backend cpu {arguments}"));
+        let Finished { code, stdout, stderr } = run(path, &format!("run --backend cpu {arguments}"));
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments}: {stderr:?}");
         let [line] = &stderr[..] else { panic!("{arguments}: {stderr:?}") };
         assert!(line.starts_with("taut: ") && line.contains(expected), "{arguments}: {line}");
@@ -323,9 +293,9 @@ fn an_interrupted_export_keeps_the_frames_before() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
     std::fs::write(path.join("cloth.mdd"), "old").expect("a file");
-    let arguments = ["run", "--size", "16", "--seconds", "1000", "--backend", "cpu", "--export", "cloth.mdd"];
-    let sequence = ["--export", "frames/deep/cloth.####.ply", "--export", "frames/cloth.npy"];
-    let mut child = command(path, &[&arguments[..], &sequence[..]].concat()).spawn().expect("the program starts");
+    let arguments = "run --size 16 --seconds 1000 --backend cpu --export cloth.mdd --export frames/deep/cloth.####.ply \
+                     --export frames/cloth.npy";
+    let mut child = command(path, arguments).spawn().expect("the program starts");
     let patience = Instant::now() + Duration::from_secs(60);
     while !path.join(format!("frames/deep/.cloth..ply.{}.0.tmp/cloth.0003.ply", child.id())).exists() {
         if Instant::now() > patience || child.try_wait().is_ok_and(|status| status.is_some()) {

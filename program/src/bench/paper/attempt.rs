@@ -14,6 +14,7 @@ use taut::reference::{
 };
 use taut::{Cancel, Scene};
 
+use super::FAST;
 use super::record::{Detail, Ending};
 use crate::bench::measure::fingerprint;
 use crate::bench::results::{CPU, Row};
@@ -47,7 +48,7 @@ pub(super) enum Reference {
 impl Reference {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::FastProjection => "f64 fast projection",
+            Self::FastProjection => FAST,
             Self::ImplicitDirection => "f64 ICD",
             Self::Shake => "f64 SHAKE",
             Self::Springs { newton: false } => "f64 springs, one solve",

@@ -1,5 +1,5 @@
 //! The program when it is stopped, killed, or runs out of disk or memory: what is there is whole.
-#![cfg(all(feature = "cli", unix))]
+#![cfg(unix)]
 
 mod common;
 
@@ -9,20 +9,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::Random;
+use common::{TAUT, command};
 use taut::io::pc2;
-
-fn command(directory: &Path, arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    command.args(arguments.split_whitespace()).current_dir(directory);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
 
 /// Exit code and what was said.
 fn finish(child: Child) -> (Option<i32>, String) {
-    let output = child.wait_with_output().expect("the program runs");
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    let finished = common::finish(child);
+    (finished.code, finished.said())
 }
 
 fn run(directory: &Path, arguments: &str) -> (Option<i32>, String) {
@@ -164,7 +157,7 @@ fn is_whole(name: &OsString, bytes: &[u8], whole: &BTreeMap<OsString, Vec<u8>>) 
     }
 }
 
-fn kill_at_random_times(kills: u32) {
+fn kill_at_many_times(kills: u32) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
     let clock = Instant::now();
@@ -174,7 +167,6 @@ fn kill_at_random_times(kills: u32) {
     let whole = contents(&path.join("out"));
     assert!(whole.len() > 20 && !whole.keys().any(is_temporary), "{:?}", whole.keys());
 
-    let mut random = Random(1);
     let (mut ended, mut left) = (0, 0);
     for kill in 0..kills {
         let old = kill % 2 == 0;
@@ -188,7 +180,9 @@ fn kill_at_random_times(kills: u32) {
         let mut child = command(path, WRITES).spawn().expect("the program starts");
         // Half of them while files are put in place.
         let least = if kill % 4 < 2 { 0.0 } else { 0.8 };
-        std::thread::sleep(Duration::from_secs_f64(time * random.within(least, 1.1)));
+        // Multiples of the golden ratio are spread evenly over the times there are, however many of them.
+        let share = (f64::from(kill) * 0.618_034).fract();
+        std::thread::sleep(Duration::from_secs_f64(time * (least + (1.1 - least) * share)));
         let _ = child.kill();
         ended += u32::from(finish(child).0 == Some(0));
         for (name, bytes) in contents(&path.join("out")) {
@@ -208,13 +202,13 @@ fn kill_at_random_times(kills: u32) {
 
 #[test]
 fn killed_runs_leave_no_half_file_and_what_they_leave_goes() {
-    kill_at_random_times(6);
+    kill_at_many_times(6);
 }
 
 #[test]
 #[ignore = "takes a minute; tests/kill runs it"]
 fn sixty_killed_runs_leave_no_half_file_and_what_they_leave_goes() {
-    kill_at_random_times(60);
+    kill_at_many_times(60);
 }
 
 #[test]
@@ -248,7 +242,7 @@ fn a_disk_that_is_full_after_any_block_leaves_old_files_intact() {
         // No file can be longer than so many blocks of 512 bytes, which to a program is a full disk.
         let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
-        command.args(["-c", &limited, env!("CARGO_BIN_EXE_taut")]).args(arguments.split_whitespace());
+        command.args(["-c", &limited, TAUT]).args(arguments.split_whitespace());
         let child = command.current_dir(path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let (code, said) = finish(child.expect("a shell"));
         let found = contents(&path.join("out"));
@@ -304,7 +298,7 @@ fn too_large_a_cloth_is_refused_in_one_sentence_before_it_is_made() {
     if cfg!(target_os = "linux") {
         for scene in ["hang --size 4096", "drape --size 1500"] {
             let mut command = Command::new("sh");
-            command.args(["-c", "ulimit -v 2000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_taut"), "run"]);
+            command.args(["-c", "ulimit -v 2000000; exec \"$0\" \"$@\"", TAUT, "run"]);
             command.args(scene.split_whitespace()).args(["--backend", "cpu"]);
             let child = command.current_dir(path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
             let (code, said) = finish(child.expect("a shell"));

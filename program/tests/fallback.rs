@@ -1,11 +1,12 @@
 //! Which backend the program takes, on real adapters and without any. The environment of the program decides what wgpu
 //! finds: the Vulkan loader and Mesa can be told to hide drivers or extensions.
-#![cfg(all(feature = "cli", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
 mod common;
 
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
 
+use common::{Finished, NO_ADAPTER, command, finish};
 use serde_json::Value;
 
 /// Variables that change what wgpu finds or how the program chooses; a test starts without them.
@@ -44,7 +45,7 @@ impl Machine {
     }
 
     fn no_adapter() -> Self {
-        Self::new(&[("VK_DRIVER_FILES", "/nonexistent"), ("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent")])
+        Self::new(&NO_ADAPTER)
     }
 
     /// Mesa's software GL and nothing else.
@@ -69,19 +70,19 @@ impl Machine {
         Some(Self::new(&[("VK_DRIVER_FILES", &lavapipe), ("LIBGL_ALWAYS_SOFTWARE", "1")]))
     }
 
-    fn taut(&self, arguments: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+    fn taut(&self, arguments: &str) -> Finished {
+        let mut command = command(Path::new("."), arguments);
         for name in VARIABLES {
             command.env_remove(name);
         }
         command.envs(self.0.iter().map(|(name, value)| (name, value)));
-        command.args(arguments.split_whitespace()).stdin(Stdio::null()).output().expect("the program runs")
+        finish(command.spawn().expect("the program starts"))
     }
 
     fn adapters(&self) -> Vec<Value> {
         let output = self.taut("adapters --json");
-        assert_eq!(output.status.code(), Some(0), "{self:?}: {output:?}");
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{self:?}: {error}: {output:?}"))
+        assert_eq!(output.code, Some(0), "{self:?}: {output:?}");
+        output.json().as_array().expect("a list").clone()
     }
 
     /// Whether the variables have had their effect; where they have not, a test says so or fails.
@@ -101,8 +102,8 @@ impl Machine {
     #[track_caller]
     fn runs(&self, arguments: &str) -> [String; 3] {
         let output = self.taut(&format!("run chain --size 4 --seconds 0.05 --quiet --json - {arguments}"));
-        assert_eq!(output.status.code(), Some(0), "{self:?} {arguments}: {output:?}");
-        let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+        assert_eq!(output.code, Some(0), "{self:?} {arguments}: {output:?}");
+        let report = output.json();
         assert_eq!((&report["frames"], &report["frames_over"]), (&3.into(), &0.into()), "{report}");
         ["backend", "adapter", "reason"].map(|key| report[key].as_str().unwrap_or("null").to_owned())
     }
@@ -128,8 +129,8 @@ impl Machine {
         let out = directory.path().join("out");
         let output =
             self.taut(&format!("run chain --size 4 --seconds 0.05 --json - --out {} {arguments}", out.display()));
-        assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]), "{self:?} {arguments}: {output:?}");
-        let text = String::from_utf8(output.stderr).expect("messages are UTF-8");
+        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{self:?} {arguments}: {output:?}");
+        let text = output.said();
         // Drivers have their own lines, which are no matter of ours.
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("taut: ")).collect();
         assert!(lines.len() == 1 && !text.contains("panicked"), "{self:?} {arguments}: {text}");
@@ -150,7 +151,7 @@ fn without_any_adapter() {
         return;
     }
     let output = machine.taut("adapters");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "There is no graphics adapter; `taut run` uses the CPU.\n");
+    assert_eq!(output.stdout, "There is no graphics adapter; `taut run` uses the CPU.\n");
     machine.runs_on_cpu("", "there is no graphics adapter");
     machine.runs_on_cpu("--backend auto", "there is no graphics adapter");
     machine.runs_on_cpu("--backend cpu", "asked for");

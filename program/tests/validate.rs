@@ -1,39 +1,18 @@
 //! `taut validate`, run as a CI box would. That everything passes on the adapters here is what `tests/run` asks of the
 //! program itself.
-#![cfg(feature = "cli")]
 
 mod common;
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-use serde_json::Value;
-
-fn taut(directory: &Path, arguments: &str, environment: &[(&str, &str)]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_taut"))
-        .args(arguments.split_whitespace())
-        .envs(environment.iter().copied())
-        .current_dir(directory)
-        .output()
-        .expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(path).expect("it was written")).expect("it is JSON")
-}
+use common::{NO_ADAPTER, has_gpu, json, run as taut, run_with};
 
 #[test]
 fn a_planted_error_fails_and_is_named() {
-    if common::gpus().is_empty() {
+    if !has_gpu() {
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");
-    let output = taut(directory.path(), "validate --all --self-test --json v.json --junit v.xml", &[]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let output = taut(directory.path(), "validate --all --self-test --json v.json --junit v.xml");
+    assert_eq!(output.code, Some(1), "{}", output.said());
     let file = json(&directory.path().join("v.json"));
     assert_eq!((&file["passed"], &file["complete"]), (&false.into(), &true.into()));
     for adapter in file["adapters"].as_array().expect("adapters") {
@@ -46,18 +25,18 @@ fn a_planted_error_fails_and_is_named() {
     }
     let xml = std::fs::read_to_string(directory.path().join("v.xml")).expect("it was written");
     assert!(xml.contains("<failure message=\"kernel `planted`"), "{xml}");
-    assert!(text(&output.stdout).contains("kernel `planted`"));
+    assert!(output.stdout.contains("kernel `planted`"));
 }
 
 #[test]
 fn what_passes_is_told_with_figures() {
-    if common::gpus().is_empty() {
+    if !has_gpu() {
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");
     let only = "--only direct/fast-projection/hang --only bits/fresh --only not-finite/auto --only kernels/auto/patch";
-    let output = taut(directory.path(), &format!("validate {only} --json v.json --junit v.xml"), &[]);
-    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let output = taut(directory.path(), &format!("validate {only} --json v.json --junit v.xml"));
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.said());
     let file = json(&directory.path().join("v.json"));
     assert_eq!((&file["passed"], &file["schema_version"]), (&true.into(), &1.into()));
     let adapters = file["adapters"].as_array().expect("adapters");
@@ -71,17 +50,16 @@ fn what_passes_is_told_with_figures() {
     let xml = std::fs::read_to_string(directory.path().join("v.xml")).expect("it was written");
     assert!(xml.contains("tests=\"4\"") && xml.contains("<skipped message=\"the straight row"), "{xml}");
     // Software is called software.
-    assert_eq!(adapters[0]["software"], text(&output.stderr).contains("is software"));
+    assert_eq!(adapters[0]["software"], output.said().contains("is software"));
 }
 
 #[test]
 fn the_cpu_is_never_compared_with_itself() {
     let directory = tempfile::tempdir().expect("a directory");
-    let none = [("VK_DRIVER_FILES", "/nonexistent"), ("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent")];
     for arguments in ["validate", "validate --all", "validate --self-test"] {
-        let output = taut(directory.path(), arguments, &none);
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {}", text(&output.stdout));
-        assert!(text(&output.stderr).contains("NOTHING WAS VALIDATED"), "{}", text(&output.stderr));
+        let output = run_with(directory.path(), &NO_ADAPTER, arguments);
+        assert_eq!(output.code, Some(2), "{arguments}: {}", output.stdout);
+        assert!(output.said().contains("NOTHING WAS VALIDATED"), "{}", output.said());
     }
 }
 
@@ -94,13 +72,13 @@ fn bad_usage_is_one_sentence() {
         ("validate --all --adapter x", "cannot be used with"),
         ("validate --only nothing/like/this", "no check has a name that starts with nothing/like/this"),
     ] {
-        let output = taut(directory.path(), arguments, &[]);
-        assert_eq!(output.status.code(), Some(2), "{arguments}");
-        assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+        let output = taut(directory.path(), arguments);
+        assert_eq!(output.code, Some(2), "{arguments}");
+        assert!(output.said().contains(said), "{}", output.said());
         // Mesa may say something of its own.
-        let said = text(&output.stderr).lines().filter(|line| line.starts_with("taut: ")).count();
-        assert_eq!(said, 1, "{}", text(&output.stderr));
+        let said = output.said().lines().filter(|line| line.starts_with("taut: ")).count();
+        assert_eq!(said, 1, "{}", output.said());
     }
-    let listed = taut(directory.path(), "validate --list", &[]);
-    assert!(text(&listed.stdout).lines().count() > 150 && text(&listed.stdout).contains("known to deviate"));
+    let listed = taut(directory.path(), "validate --list");
+    assert!(listed.stdout.lines().count() > 150 && listed.stdout.contains("known to deviate"));
 }

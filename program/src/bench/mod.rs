@@ -156,6 +156,9 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
         output::print(&output::table(rows, 100))?;
         return Ok(Outcome::Done);
     }
+    if cfg!(not(feature = "validate")) && options.suites.iter().any(|suite| suite == suites::PAPER) {
+        return Err(crate::without("the methods of the paper", "validate", "bench paper"));
+    }
     let before = options.baseline.as_deref().map(|name| load(&baseline(name)?)).transpose()?;
     for (option, path) in [("--json", &options.json), ("--csv", &options.csv), ("--markdown", &options.markdown)] {
         if let Some(folder) = path.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty()) {

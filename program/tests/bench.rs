@@ -1,26 +1,9 @@
 //! `taut bench` and `taut compare`, run as a user would.
-#![cfg(feature = "cli")]
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod common;
 
+use common::{gpu_required, json, run as taut};
 use serde_json::Value;
-
-fn taut(directory: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_taut"))
-        .args(arguments.split_whitespace())
-        .current_dir(directory)
-        .output()
-        .expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(path).expect("it was written")).expect("it is JSON")
-}
 
 const QUICK: &str = "bench solvers scaling adapters --quick --adapter none";
 
@@ -28,7 +11,7 @@ const QUICK: &str = "bench solvers scaling adapters --quick --adapter none";
 fn quick_suites_write_what_they_found() {
     let directory = tempfile::tempdir().expect("a directory");
     let output = taut(directory.path(), &format!("{QUICK} --json r.json --csv r.csv --plot plots"));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.code, Some(0), "{}", output.said());
     let file = json(&directory.path().join("r.json"));
     assert_eq!(
         (&file["schema_version"], &file["complete"], &file["software"]),
@@ -55,7 +38,7 @@ fn quick_suites_write_what_they_found() {
     let plots = std::fs::read_dir(directory.path().join("plots")).expect("it was made").count();
     assert_eq!(plots, 2 * (3 + 1 + 2));
     for name in ["curtain", "drape", "auto", "yarn-sweep"] {
-        assert!(text(&output.stdout).contains(name), "{name} is not in the table");
+        assert!(output.stdout.contains(name), "{name} is not in the table");
     }
 }
 
@@ -63,12 +46,12 @@ fn quick_suites_write_what_they_found() {
 fn adapters_are_measured_and_software_is_told_apart() {
     let directory = tempfile::tempdir().expect("a directory");
     let output = taut(directory.path(), "bench solvers adapters --quick --solvers auto --json r.json");
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let told = output.said();
+    assert_eq!(output.code, Some(0), "{told}");
     let file = json(&directory.path().join("r.json"));
     let adapters = file["machine"]["adapters"].as_array().expect("a list");
     if adapters.is_empty() {
-        assert!(std::env::var_os("TAUT_REQUIRE_GPU").is_none(), "an adapter is needed");
+        assert!(!gpu_required(), "an adapter is needed");
         return;
     }
     let software = adapters.iter().any(|adapter| adapter["device_type"] == "software");
@@ -90,13 +73,14 @@ fn adapters_are_measured_and_software_is_told_apart() {
 }
 
 /// The numbers that the figures of the paper come down to, at toy size.
+#[cfg(feature = "validate")]
 #[test]
 fn the_paper_is_reproduced_at_toy_size() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let call = "bench paper --quick --adapter none --json r.json --csv r.csv --plot plots --markdown t.md";
     let output = taut(path, call);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.code, Some(0), "{}", output.said());
     let file = json(&path.join("r.json"));
     assert_eq!(file["complete"], true);
     let rows = file["rows"].as_array().expect("rows");
@@ -128,7 +112,7 @@ fn the_paper_is_reproduced_at_toy_size() {
     assert!(largest <= 0.03 && mean <= 0.02 && mean < largest && mean > 1e-4, "{largest} {mean}");
 
     let same = taut(path, "compare r.json r.json");
-    assert_eq!(same.status.code(), Some(0), "the file is read back: {}", text(&same.stderr));
+    assert_eq!(same.code, Some(0), "the file is read back: {}", same.said());
     let mut plots: Vec<String> = std::fs::read_dir(path.join("plots"))
         .expect("it was made")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
@@ -147,10 +131,10 @@ fn comparisons_find_planted_changes() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let measure = "bench solvers --quick --adapter none --solvers auto --json a.json --save-baseline before";
-    assert_eq!(taut(path, measure).status.code(), Some(0));
+    assert_eq!(taut(path, measure).code, Some(0));
     let same = taut(path, "compare a.json a.json");
-    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
-    assert!(text(&same.stdout).contains("unchanged"));
+    assert_eq!(same.code, Some(0), "{}", same.said());
+    assert!(same.stdout.contains("unchanged"));
     assert!(path.join("target/taut-bench/before.json").is_file());
 
     // Twice as slow, with as little noise as one sample shows.
@@ -164,18 +148,18 @@ fn comparisons_find_planted_changes() {
     }
     std::fs::write(path.join("b.json"), slower.to_string()).expect("a file");
     let found = taut(path, "compare a.json b.json");
-    assert_eq!(found.status.code(), Some(1), "{}", text(&found.stderr));
-    assert!(text(&found.stdout).contains("SLOWER"));
-    assert_eq!(taut(path, "compare b.json a.json").status.code(), Some(0), "faster is no regression");
-    assert_eq!(taut(path, "compare a.json b.json --fail-above 150").status.code(), Some(0));
+    assert_eq!(found.code, Some(1), "{}", found.said());
+    assert!(found.stdout.contains("SLOWER"));
+    assert_eq!(taut(path, "compare b.json a.json").code, Some(0), "faster is no regression");
+    assert_eq!(taut(path, "compare a.json b.json --fail-above 150").code, Some(0));
 
     let mut software = json(&path.join("a.json"));
     software["software"] = true.into();
     std::fs::write(path.join("s.json"), software.to_string()).expect("a file");
     let refused = taut(path, "compare a.json s.json");
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("software"), "{}", text(&refused.stderr));
-    assert_eq!(taut(path, "compare a.json s.json --force").status.code(), Some(0));
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.said().contains("software"), "{}", refused.said());
+    assert_eq!(taut(path, "compare a.json s.json --force").code, Some(0));
 }
 
 #[test]
@@ -193,13 +177,12 @@ fn bad_calls_are_refused_in_one_sentence() {
         ("bench paper --budget 0", "above zero"),
     ] {
         let output = taut(path, arguments);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {told}");
+        let told = output.said();
+        assert_eq!(output.code, Some(2), "{arguments}: {told}");
         assert!(told.lines().count() == 1 && told.contains(expected), "{arguments}: {told}");
     }
     let listed = taut(path, "bench --list");
-    assert!(["solvers", "scaling", "adapters", "paper"].iter().all(|suite| text(&listed.stdout).contains(suite)));
-    let schema = taut(path, "bench --schema");
-    let schema: Value = serde_json::from_slice(&schema.stdout).expect("the schema is JSON");
+    assert!(["solvers", "scaling", "adapters", "paper"].iter().all(|suite| listed.stdout.contains(suite)));
+    let schema = taut(path, "bench --schema").json();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
 }

@@ -1,40 +1,18 @@
-//! `taut bench paper`: figures 3 to 6 of Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*, measured
-//! again, with this crate's own solvers beside the methods of the paper.
-//!
-//! | Module | Figure |
-//! |---|---|
-//! | [`residual`] | 3: what is left of the equation of motion |
-//! | [`attempt`] | 4 and 5: the methods that are compared, each at its own step |
-//! | [`shape`], [`draw`] | 6: fast projection against ICD |
-//! | [`tell`] | tables and plots |
-//! | [`record`] | what a result file gets |
-//!
-//! Figure 4 is the chain of the paper. Figure 5 drapes a cloth over a ball there; the methods of the paper exist here without
-//! contact, so that all of them, and our own, let a curtain swing instead.
-
-mod attempt;
-mod draw;
-pub(crate) mod record;
-mod residual;
-mod shape;
-pub(crate) mod tell;
+//! Runs all figures.
 
 use anyhow::Result;
 use indicatif::ProgressBar;
 use taut::reference::{System, unknown_count};
 use taut::{Cancel, Scene, scene};
 
-use super::measure::Bench;
-use super::results::{CPU, ResultFile, Row};
-use super::statistics::growth;
-use super::suites::Place;
-use super::{Options, progress};
-use attempt::{Contest, FPS, Reference};
-use record::{Detail, Ending, Finding};
-
-/// Suites of the rows.
-pub(crate) const CHAIN: &str = "paper-4";
-pub(crate) const CLOTH: &str = "paper-5";
+use super::attempt::{Contest, FPS, Reference};
+use super::record::{Detail, Ending, Finding};
+use super::{CHAIN, CLOTH, FAST, draw, residual, shape};
+use crate::bench::measure::Bench;
+use crate::bench::results::{CPU, ResultFile, Row};
+use crate::bench::statistics::growth;
+use crate::bench::suites::Place;
+use crate::bench::{Options, progress};
 
 /// Solvers that are the strain limiting of the paper.
 const POINTWISE: [&str; 2] = ["gauss-seidel", "jacobi"];
@@ -323,7 +301,7 @@ fn measure(
     Ok(runs.into_iter().filter_map(|run| run.row(suite, places, file)).collect())
 }
 
-fn finding(figure: &str, name: String, value: f64, paper: Option<f64>) -> Finding {
+pub(super) fn finding(figure: &str, name: String, value: f64, paper: Option<f64>) -> Finding {
     Finding { figure: figure.to_owned(), name, value, paper }
 }
 
@@ -349,9 +327,8 @@ fn ratios(rows: &[Row], suite: &str, size: u32, limit: f64) -> Vec<(String, f64)
         let same = |row: &&Row| row.solver == solver && row.size == size && row.strain_limit == limit;
         held(rows, suite).find(same).map(|row| row.seconds_per_second.median)
     };
-    let base = Reference::FastProjection.name();
-    let others = solvers(rows, suite).into_iter().filter(|name| *name != base);
-    others.filter_map(|name| Some((name.to_owned(), time(name)? / time(base)?))).collect()
+    let others = solvers(rows, suite).into_iter().filter(|name| *name != FAST);
+    others.filter_map(|name| Some((name.to_owned(), time(name)? / time(FAST)?))).collect()
 }
 
 fn percent(limit: f64) -> String {
@@ -360,7 +337,7 @@ fn percent(limit: f64) -> String {
 
 fn chain_findings(plan: &Plan, rows: &[Row]) -> Vec<Finding> {
     let (size, limit) = (plan.chain_size, plan.limit);
-    let name = |solver: &str| format!("time of {solver} over {}, {size} vertices, {}", fast(), percent(limit));
+    let name = |solver: &str| format!("time of {solver} over {FAST}, {size} vertices, {}", percent(limit));
     let is_springs = |solver: &str| solver.contains("springs");
     let known = |solver: &str| (is_springs(solver) && size == 80 && limit == 0.01).then_some(25.0);
     let mut found: Vec<Finding> = ratios(rows, CHAIN, size, limit)
@@ -380,17 +357,13 @@ fn cloth_findings(plan: &Plan, rows: &[Row]) -> Result<Vec<Finding>> {
         finding("5", format!("unknowns of fast projection, {size} × {size}"), fast_unknowns, None),
         finding("5", format!("unknowns of ICD, {size} × {size}"), all_unknowns, None),
     ];
-    let name = |solver: &str| format!("time of {solver} over {}, {size} × {size}, {}", fast(), percent(limit));
+    let name = |solver: &str| format!("time of {solver} over {FAST}, {size} × {size}, {}", percent(limit));
     found.extend(
         ratios(rows, CLOTH, size, limit).into_iter().map(|(solver, ratio)| finding("5", name(&solver), ratio, None)),
     );
     found.extend(exponents(rows, CLOTH, "5a", size, limit));
     found.extend(exponents(rows, CLOTH, "5b", size, limit));
     Ok(found)
-}
-
-fn fast() -> &'static str {
-    Reference::FastProjection.name()
 }
 
 /// Exponents of the time: in panel a against the strain, in panel b against the vertices.

@@ -1,66 +1,19 @@
 //! The program as its users meet it: exit codes, sentences, files. Every run here is on the CPU, but for the defaults;
 //! `fallback.rs` has the adapters.
-#![cfg(feature = "cli")]
+
+mod common;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use common::{Finished, command, finish, json, names, run as run_in, set};
 use serde_json::Value;
 use taut::io::pc2::{self, PointCache};
 
-/// What a finished program left.
-#[derive(Debug)]
-struct Finished {
-    code: Option<i32>,
-    stdout: String,
-    /// Without what graphics drivers say on their own account.
-    stderr: Vec<String>,
-}
-
-impl Finished {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for variable in ["WGPU_BACKEND", "WGPU_ADAPTER_NAME", "RUST_LOG", "RUST_BACKTRACE"] {
-        command.env_remove(variable);
-    }
-    command
-}
-
-fn finish(child: Child) -> Finished {
-    let output = child.wait_with_output().expect("the program runs");
-    let stderr = String::from_utf8(output.stderr).expect("messages are UTF-8");
-    Finished {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).expect("output is UTF-8"),
-        stderr: stderr.lines().filter(|line| !line.contains("XDG_RUNTIME_DIR")).map(str::to_owned).collect(),
-    }
-}
-
-fn run_in(directory: &Path, arguments: &str) -> Finished {
-    let words: Vec<&str> = arguments.split_whitespace().collect();
-    finish(command(&words).current_dir(directory).spawn().expect("the program starts"))
-}
-
 fn run(arguments: &str) -> Finished {
     run_in(Path::new("."), arguments)
-}
-
-fn names(directory: &Path) -> BTreeSet<OsString> {
-    let entries = std::fs::read_dir(directory).expect("the directory is readable");
-    entries.map(|entry| entry.expect("the entry is readable").file_name()).collect()
-}
-
-fn set(names: &[&str]) -> BTreeSet<OsString> {
-    names.iter().map(OsString::from).collect()
 }
 
 /// What `rest.obj` says, parsed anew.
@@ -435,9 +388,8 @@ fn an_interrupted_run_keeps_the_frames_before_and_leaves_nothing_else_behind() {
     std::fs::create_dir(path.join("old")).expect("a directory");
     std::fs::write(path.join("old/cloth.pc2"), "old").expect("a file");
     for out in ["old", "new/deep"] {
-        let arguments =
-            ["run", "--size", "24", "--seconds", "1000", "--backend", "cpu", "--json", "r.json", "--out", out];
-        let mut child = command(&arguments).current_dir(path).spawn().expect("the program starts");
+        let arguments = format!("run --size 24 --seconds 1000 --backend cpu --json r.json --out {out}");
+        let mut child = command(path, &arguments).spawn().expect("the program starts");
         let temporary = path.join(out).join(format!(".cloth.pc2.{}.0.tmp", child.id()));
         let patience = Instant::now() + Duration::from_secs(20);
         // Some frames must have been written: an interruption before the first proves little.
@@ -455,8 +407,7 @@ fn an_interrupted_run_keeps_the_frames_before_and_leaves_nothing_else_behind() {
         assert!(line.starts_with("taut: interrupted after "), "{line}");
         assert!(line.ends_with(" of 60000 frames, which were written"), "{line}");
         assert_eq!(names(&path.join(out)), set(&["cloth.pc2", "report.json", "rest.obj"]));
-        let text = std::fs::read_to_string(path.join("r.json")).expect("a report");
-        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let report = json(&path.join("r.json"));
         assert_eq!(report["complete"], false);
         check_files(&path.join(out), &report);
     }
@@ -473,6 +424,20 @@ fn help_and_version_are_no_errors_and_nothing_at_all_is() {
     let finished = run("");
     assert_eq!(finished.code, Some(2), "{finished:?}");
     assert!(finished.stderr.iter().any(|line| line.contains("Usage: taut <COMMAND>")), "{finished:?}");
+}
+
+#[test]
+fn commands_that_were_not_built_say_how_to_build_them() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (built, arguments, expected) in [
+        (cfg!(feature = "viewer"), "view hang --size 5", "cargo run --release --features viewer -- view has it"),
+        (cfg!(feature = "validate"), "validate --quick", "cargo run --release --features validate -- validate has it"),
+        (cfg!(feature = "validate"), "bench solvers paper --quick", "--features validate -- bench paper has it"),
+    ] {
+        if !built {
+            refused(directory.path(), arguments, expected);
+        }
+    }
 }
 
 #[test]
@@ -495,4 +460,29 @@ fn adapters_are_listed() {
         assert!(adapter["limits"]["max_storage_buffers_per_shader_stage"].is_u64(), "{adapter}");
         assert!(adapter["features"]["TIMESTAMP_QUERY"].is_boolean(), "{adapter}");
     }
+}
+
+/// The last sample of a point cache.
+fn last(path: &Path) -> Vec<[f32; 3]> {
+    let cache = pc2::read(path).expect("cloth.pc2 is readable");
+    cache.sample(cache.header().samples as usize - 1).expect("every sample is there").to_vec()
+}
+
+#[test]
+fn a_resumed_run_goes_on_where_it_stopped() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let run = |arguments: &str| {
+        let finished = run_in(directory.path(), arguments);
+        (finished.code, finished.said())
+    };
+    let scene = "run drape --size 12 --backend cpu --quiet";
+    assert_eq!(run(&format!("{scene} --seconds 1 --out whole")).0, Some(0));
+    assert_eq!(run(&format!("{scene} --seconds 0.5 --checkpoint half.taut")).0, Some(0));
+    assert_eq!(run(&format!("{scene} --seconds 0.5 --resume half.taut --out rest")).0, Some(0));
+    let [whole, rest] = ["whole", "rest"].map(|name| last(&directory.path().join(name).join("cloth.pc2")));
+    assert!(whole == rest, "the last frames differ");
+    let (code, said) = run("run drape --size 13 --backend cpu --quiet --resume half.taut");
+    assert!(code == Some(2) && said.contains("another cloth"), "{said}");
+    let (code, said) = run(&format!("{scene} --resume none.taut"));
+    assert!(code == Some(2) && said.contains("cannot resume from none.taut"), "{said}");
 }

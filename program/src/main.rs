@@ -1,5 +1,4 @@
 //! The command-line program.
-#![forbid(unsafe_code)]
 
 mod adapters;
 mod bench;
@@ -12,6 +11,7 @@ mod run;
 mod scene;
 mod signals;
 mod summary;
+#[cfg(feature = "validate")]
 mod validate;
 #[cfg(feature = "viewer")]
 mod view;
@@ -42,7 +42,7 @@ enum Command {
     /// Open a window (in programs built with the feature `viewer`)
     #[cfg(not(feature = "viewer"))]
     #[command(hide = true)]
-    View(NoView),
+    View(Anything),
     /// Draw a picture or an animation of a finished run
     Render(render::Options),
     /// List the graphics adapters and what matters about them here
@@ -52,14 +52,19 @@ enum Command {
     /// Compare two result files of `bench`; exit code 1 if something became slower
     Compare(bench::CompareOptions),
     /// Check that an adapter computes the right cloth: kernel by kernel against the CPU, and whole steps against f64
+    #[cfg(feature = "validate")]
     #[command(after_help = VALIDATE_CODES)]
     Validate(validate::Options),
+    /// Check that an adapter computes the right cloth (in programs built with the feature `validate`)
+    #[cfg(not(feature = "validate"))]
+    #[command(hide = true)]
+    Validate(Anything),
 }
 
 /// Whatever is given to a command that is not there.
-#[cfg(not(feature = "viewer"))]
+#[cfg(not(all(feature = "validate", feature = "viewer")))]
 #[derive(Debug, clap::Args)]
-struct NoView {
+struct Anything {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     _arguments: Vec<String>,
 }
@@ -68,6 +73,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some 
 2 bad usage or input, or no such backend or adapter; 130 interrupted, 143 terminated: what was done so far is kept.\n\
 WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
 
+#[cfg(feature = "validate")]
 const VALIDATE_CODES: &str = "Exit codes: 0 everything passed, or failed as it is known to on this adapter; 1 something failed; \
 2 bad usage, or nothing to validate: no such adapter, or none that computes; 130 interrupted, 143 terminated.\n\
 WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
@@ -104,14 +110,15 @@ fn main() -> ExitCode {
         #[cfg(feature = "viewer")]
         Command::View(options) => view::view(&options),
         #[cfg(not(feature = "viewer"))]
-        Command::View(_) => Err(anyhow::anyhow!(
-            "this program was built without the window; cargo run --release --features viewer -- view has it"
-        )),
+        Command::View(_) => Err(without("the window", "viewer", "view")),
         Command::Render(options) => render::render(&options),
         Command::Adapters(options) => adapters::list(&options),
         Command::Bench(options) => bench::bench(&options),
         Command::Compare(options) => bench::compare_files(&options),
+        #[cfg(feature = "validate")]
         Command::Validate(options) => validate::validate(&options),
+        #[cfg(not(feature = "validate"))]
+        Command::Validate(_) => Err(without("the checks of adapters", "validate", "validate")),
     };
     match outcome {
         Ok(outcome) => outcome.into(),
@@ -135,6 +142,13 @@ fn arguments() -> Result<Arguments, clap::Error> {
         }
     }
     Ok(arguments)
+}
+
+/// What is said where a command needs a feature that the program was built without.
+fn without(what: &str, feature: &str, command: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "this program was built without {what}; cargo run --release --features {feature} -- {command} has it"
+    )
 }
 
 /// An error with its causes, each said once: some errors quote their cause themselves.
