@@ -148,7 +148,7 @@ pub fn hinges(positions: &[[f32; 3]], faces: &[Face], stiffness: f32) -> Vec<Hin
 ///
 /// `None` if a triangle is degenerate or the fold sharper than about 170°, where φ runs away. Sides
 /// from 1e-8 m to 1e8 m keep their fourth powers within `f32`.
-pub fn fold(points: [Vec3; 4]) -> Option<(f32, [Vec3; 4])> {
+pub(crate) fn fold(points: [Vec3; 4]) -> Option<(f32, [Vec3; 4])> {
     let [tail, head, first, second] = points;
     let edge = head - tail;
     let left = first - tail;
