@@ -1,13 +1,16 @@
 // Taut chords: from coarse to fine, no part of a yarn may span more than its rest length. Second argument: levels.
 
+struct YarnSweepLive { step_clamp: f32, slack: f32, chords_from: f32, padding: f32 }
+
+@group(0) @binding(20) var<uniform> yarn_sweep: YarnSweepLive;
 @group(0) @binding(10) var<storage, read_write> decisions: array<u32>; // guards
 
-// Starts the part of a substep that only a large load needs. frame.live: z = load s from which it runs. Arguments: own
+// Starts the part of a substep that only a large load needs. Arguments: own
 // word, word of the loop around.
 @compute @workgroup_size(1)
 fn open_chords() {
     let load = max(clock.load, frame.expected_load);
-    let loaded = load * clock.h * clock.h > frame.live.z;
+    let loaded = load * clock.h * clock.h > yarn_sweep.chords_from;
     decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], loaded);
 }
 
@@ -82,7 +85,7 @@ fn chord_row(line: Line, i: u32) -> Row {
 // Motion of the start of chord i.
 fn node_motion(line: Line, i: u32, bound: f32) -> vec3<f32> {
     let pull = pull_of(line, i32(i)) - pull_of(line, i32(i) - 1);
-    return clamped(node_inverse_mass(line, i) * pull, frame.live.x * bound);
+    return clamped(node_inverse_mass(line, i) * pull, yarn_sweep.step_clamp * bound);
 }
 
 // Taut chords: from coarse to fine, no part of a yarn may span more than its rest length. Two projections per level, each
@@ -94,7 +97,7 @@ fn project_chords(invocation: Invocation) {
     }
     var line = line_of(invocation);
     let count = line.yarn.count;
-    find_slack(&line);
+    find_slack(&line, yarn_sweep.slack);
     for (var level = range.arguments.y; level > 0u; level--) {
         let chords = count >> level;
         share_rows(&line, select(0u, chords, chords >= COARSEST));

@@ -37,7 +37,7 @@ fn begin_frame() {
     if (frame.relocated != 0u || frame.commanded > 1u) {
         times[0].previous = 0.0;
     }
-    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0.0, 0u, count, UNMEASURED, 0.0, wanted);
+    meters[0] = Meters(0.0, 0.0, 0u, 0u, vec2<u32>(), 0u, 0u, 0.0, count, UNMEASURED, 0.0, wanted, 0u);
     faults[0] = 0u;
 }
 

@@ -1,7 +1,10 @@
 // Fast projection, eqs. (5)–(7): A μ = C with A = J W Jᵀ and μ = h²δλ (h cancels), then u −= W Jᵀ μ.
 // C = (|d|² − l²)/(2l), ∂C/∂x_head = q = d/l; a strongly compressed edge uses C = |d| − l, q = d/|d| instead, because
-// the quadratic form overshoots by l/(2|d|) there. frame.live: x = largest step / l, w = tolerance of the linear solve.
+// the quadratic form overshoots by l/(2|d|) there.
 
+struct FastProjectionLive { step_clamp: f32, slack: f32, warm_start: f32, tolerance: f32 }
+
+@group(0) @binding(20) var<uniform> fast_projection: FastProjectionLive;
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
@@ -13,6 +16,7 @@
 @group(0) @binding(8) var<storage, read_write> searches: array<f32>;
 @group(0) @binding(9) var<storage, read_write> products: array<f32>;
 @group(0) @binding(10) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(12) var<storage, read_write> totals: array<vec4<f32>>; // sums
 @group(0) @binding(11) var<storage, read_write> partials: array<vec2<f32>>;
 
 // Constraint, direction and diagonal of one edge. Inactive edges get an empty row.
@@ -37,6 +41,15 @@ fn linearize(invocation: Invocation) {
     }
     directions[e] = direction;
     residuals[e] = residual;
+}
+
+// Where the linear solve ends: at a part of the norm that it starts with.
+@compute @workgroup_size(1)
+fn aim_projection() {
+    if (!running()) {
+        return;
+    }
+    totals[PREVIOUS].z = fast_projection.tolerance * fast_projection.tolerance * totals[RESIDUAL].y;
 }
 
 // First half of A p: y = W Jᵀ p, of the edges between the two arguments.
@@ -104,7 +117,7 @@ fn apply_multipliers(invocation: Invocation) {
     if (inverse_mass > 0.0) {
         let way = apply_inverse_mass(v, inverse_mass, pull);
         let extent = length(way);
-        let most = frame.live.x * shortest;
+        let most = fast_projection.step_clamp * shortest;
         displacements[v] += vec4<f32>(select(way, way * (most / extent), extent > most), 0.0);
     }
     if (bears(inverse_mass)) {

@@ -1,6 +1,8 @@
 // Jacobi edge projection: every edge proposes a pull, every vertex takes a blend of the proposals.
-// frame.live: x = ω, y = α.
 
+struct JacobiLive { relaxation: f32, blend: f32 } // ω, α
+
+@group(0) @binding(10) var<uniform> jacobi: JacobiLive;
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
@@ -28,7 +30,7 @@ fn correct_edge(invocation: Invocation) {
 
 // Weight of one proposal at a free vertex: all its edges count, in range or not.
 fn blend(v: u32) -> f32 {
-    return frame.live.x / (f32(edge_incidence[v + 1u] - edge_incidence[v]) + frame.live.y);
+    return jacobi.relaxation / (f32(edge_incidence[v + 1u] - edge_incidence[v]) + jacobi.blend);
 }
 
 @compute @workgroup_size(GROUP)

@@ -1,6 +1,9 @@
 // What yarns do for a linear solve that has been set up: those between two pins keep their mean strain, and the blocks of A that
 // belong to single yarns, inverted, are its preconditioner.
 
+struct FastProjectionLive { step_clamp: f32, slack: f32, warm_start: f32, tolerance: f32 }
+
+@group(0) @binding(20) var<uniform> fast_projection: FastProjectionLive;
 @group(0) @binding(7) var<storage, read> directions: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read_write> residuals: array<f32>;
 @group(0) @binding(9) var<storage, read_write> preconditioned: array<f32>;
@@ -54,7 +57,7 @@ fn keep_slack(invocation: Invocation) {
     }
     workgroupBarrier();
     if (held) {
-        let slack = kept_strain(line);
+        let slack = kept_strain(line, fast_projection.slack);
         for (var k = line.first; k < line.end; k++) {
             let e = line.yarn.first + k;
             // An empty row has no constraint.

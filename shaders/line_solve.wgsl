@@ -1,7 +1,7 @@
 // The line solve: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each eliminates a run of
 // consecutive rows; the last row of each run is a separator, and the small tridiagonal system of the separators is
 // solved by one of them in workgroup memory. First argument: lanes per yarn, a power of two up to GROUP. An element is one lane of
-// one yarn. frame.live: x = largest step / l, y = part of the strain limit that a yarn between two pins may keep.
+// one yarn.
 
 struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 
@@ -82,8 +82,8 @@ fn movable(edge: Link) -> bool {
     return vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass > 0.0;
 }
 
-// Mean strain of a yarn between two pins, no more than it may keep, from the shares of its runs.
-fn kept_strain(line: Line) -> f32 {
+// Mean strain of a yarn between two pins, no more than this part of the limit, from the shares of its runs.
+fn kept_strain(line: Line, part: f32) -> f32 {
     var sum = vec2<f32>();
     for (var run = 0u; run < line.runs; run++) {
         sum += shares[line.base + run];
@@ -91,12 +91,12 @@ fn kept_strain(line: Line) -> f32 {
     if (sum.y == 0.0) {
         return 0.0;
     }
-    let most = frame.live.y * frame.strain_limit;
+    let most = part * frame.strain_limit;
     return clamp(sum.x / sum.y, -most, most);
 }
 
-// Strain that a yarn between two pins keeps: its mean, as far as it may. Every invocation must call it.
-fn find_slack(line: ptr<function, Line>) {
+// Strain that a yarn between two pins keeps: its mean, as far as this part of the limit. Every invocation must call it.
+fn find_slack(line: ptr<function, Line>, part: f32) {
     let yarn = (*line).yarn;
     let held = between_pins(yarn);
     if (held) {
@@ -112,7 +112,7 @@ fn find_slack(line: ptr<function, Line>) {
     }
     workgroupBarrier();
     if (held) {
-        (*line).slack = kept_strain(*line);
+        (*line).slack = kept_strain(*line, part);
     }
 }
 

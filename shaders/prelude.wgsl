@@ -4,30 +4,21 @@
 struct Vertex { position: vec3<f32>, inverse_mass: f32 }
 struct Link { tail: u32, head: u32, rest: f32, stiffness: f32 }
 struct Range { first: u32, end: u32, guard: u32, padding: u32, arguments: vec4<u32> }
-struct Air {
-    velocity: vec3<f32>, density: f32,
-    gust_wave: vec3<f32>, gust: f32,
-    drag: f32, lift: f32, gust_phase: f32, gust_frequency: f32,
-}
 struct Frame {
     gravity: vec3<f32>, dt: f32,
     strain_limit: f32, stretch_min: f32, stretch_max: f32, drag: f32,
-    live: vec4<f32>,
     rotation: vec4<f32>,
     translation: vec3<f32>, relocated: u32,
     least_substeps: u32, most_substeps: u32, commanded: u32, second_order: u32,
-    air: Air,
-    middle_limit: f32, mean_mass: f32, expected_load: f32, load_scale: f32,
-    elastic_tolerance: f32, elastic_floor: f32, constrained: u32, bends: u32,
-    damping: f32, elastic_loosest: f32, elastic_rate: f32, rest_speed: f32,
-    rest_time: f32, load_margin: f32, missed_load: f32, memory: f32,
+    middle_limit: f32, mean_mass: f32, constrained: u32, expected_load: f32,
+    load_scale: f32, load_margin: f32, missed_load: f32, memory: f32,
 }
 struct Clock { h: f32, substep: u32, substeps: u32, load: f32, span: f32, recall: f32, force: f32, previous: f32 }
 struct Meters {
-    strain: f32, worst_strain: f32, iterations: u32, inner_iterations: u32,
-    substeps: u32, missed: u32, exhausted: u32, load: f32,
-    elastic_iterations: u32, planned: u32, best: f32, before_contact: f32,
-    wanted: u32,
+    strain: f32, worst_strain: f32, iterations: u32, substeps: u32,
+    solves: vec2<u32>, missed: u32, exhausted: u32,
+    load: f32, planned: u32, best: f32, before_contact: f32,
+    wanted: u32, padding: u32,
 }
 
 struct Invocation {

@@ -1,7 +1,10 @@
 // Warm start of fast projection in the residual form: the multipliers μ of the substep before are the first guess, and the
 // momentum balance F = m (u − u*) + Jᵀ μ is kept as a residual, with the diagonal of the geometric stiffness in
-// H = m + γ Σ max(μ, 0)/l. frame.live: x = largest step / l, z = γ.
+// H = m + γ Σ max(μ, 0)/l.
 
+struct FastProjectionLive { step_clamp: f32, slack: f32, warm_start: f32, tolerance: f32 }
+
+@group(0) @binding(20) var<uniform> fast_projection: FastProjectionLive;
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
@@ -77,7 +80,7 @@ fn soften(invocation: Invocation) {
         var stiffness = 1.0 / vertex.inverse_mass;
         for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
             let e = edge_incidence[k] / 2u;
-            stiffness += frame.live.z * max(multipliers[e], 0.0) / edges[e].rest;
+            stiffness += fast_projection.warm_start * max(multipliers[e], 0.0) / edges[e].rest;
             shortest = min(shortest, edges[e].rest);
         }
         inverse = 1.0 / stiffness;
@@ -99,7 +102,7 @@ fn relax(invocation: Invocation) {
     if (inverse_mass > 0.0) {
         force += (displacements[v].xyz - predictions[v].xyz) / inverse_mass;
         way = warm_vertices[v].inverse_mass * force;
-        let most = frame.live.x * predictions[v].w;
+        let most = fast_projection.step_clamp * predictions[v].w;
         let extent = length(way);
         way = select(way, way * (most / extent), extent > most);
         displacements[v] -= vec4<f32>(way, 0.0);

@@ -1,5 +1,9 @@
 // Yarn sweeps: C = |d| − L of all edges of a yarn to 0 at once, by one line solve.
 
+struct YarnSweepLive { step_clamp: f32, slack: f32, chords_from: f32, padding: f32 }
+
+@group(0) @binding(20) var<uniform> yarn_sweep: YarnSweepLive;
+
 // A row of the projection.
 fn edge_row(line: Line, k: u32) -> Row {
     let edge = edges[line.yarn.first + k];
@@ -19,7 +23,7 @@ fn project_yarn(invocation: Invocation) {
         return;
     }
     var line = line_of(invocation);
-    find_slack(&line);
+    find_slack(&line, yarn_sweep.slack);
     for (var k = line.first; k < line.end; k++) {
         set_row(line, k, edge_row(line, k));
     }
@@ -29,11 +33,11 @@ fn project_yarn(invocation: Invocation) {
         let e = line.yarn.first + k;
         let edge = edges[e];
         let ahead = pull_of(line, i32(k));
-        pull_vertex(edge.tail, ahead - behind, frame.live.x * edge.rest);
+        pull_vertex(edge.tail, ahead - behind, yarn_sweep.step_clamp * edge.rest);
         tensions[e] += clock.force * line_rows[e].state.w;
         behind = ahead;
         if (k + 1u == line.yarn.count && line.yarn.closed == 0u) {
-            pull_vertex(edge.head, -ahead, frame.live.x * edge.rest);
+            pull_vertex(edge.head, -ahead, yarn_sweep.step_clamp * edge.rest);
         }
     }
 }

@@ -453,3 +453,8 @@ mod tests {
         assert_eq!(index.to_string(), "faces[2] names vertex 9, but there are only 4 vertices");
     }
 }
+
+/// An [`Error::OutOfRange`] unless the value is valid.
+pub(crate) fn within(field: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
+    if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
+}

@@ -103,6 +103,8 @@ macro_rules! element {
         };
     };
 }
+pub(crate) use element;
+
 element! {
     /// A vertex as renderers and kernels see it, 16 bytes.
     pub struct Vertex {
@@ -256,28 +258,6 @@ element! {
 }
 
 element! {
-    /// The air around the cloth in a frame; all zero where there is no wind.
-    pub struct Air {
-        /// Mean velocity \[m/s\].
-        pub(crate) velocity: Vec3,
-        /// Density \[kg/m³\].
-        pub(crate) density: f32,
-        /// Wave vector of the gusts \[1/m\].
-        pub(crate) gust_wave: Vec3,
-        /// Amplitude of the gusts relative to the mean.
-        pub(crate) gust: f32,
-        /// Drag coefficient.
-        pub(crate) drag: f32,
-        /// Lift coefficient.
-        pub(crate) lift: f32,
-        /// Phase of the gusts at the start of the frame, a fraction of a period.
-        pub(crate) gust_phase: f32,
-        /// Gusts per second \[Hz\].
-        pub(crate) gust_frequency: f32,
-    }
-}
-
-element! {
     /// What the caller says about a frame; uploaded once per frame.
     pub struct Frame {
         /// Acceleration of gravity \[m/s²\].
@@ -292,8 +272,6 @@ element! {
         pub(crate) stretch_max: f32,
         /// Rate of velocity damping by still air \[1/s\].
         pub(crate) drag: f32,
-        /// Values of the solver that may be slid live; each solver's file says what they mean.
-        pub(crate) live: Vec4,
         /// Unit quaternion that the cloth is turned by at the start of the frame.
         pub(crate) rotation: Vec4,
         /// What the cloth is then moved by \[m\].
@@ -308,34 +286,16 @@ element! {
         pub(crate) commanded: u32,
         /// 1 to remember the substep before (BDF2).
         pub(crate) second_order: u32,
-        /// The air around the cloth.
-        pub(crate) air: Air,
         /// Largest strain accepted at the end of a substep that is not the last of the frame.
         pub(crate) middle_limit: f32,
         /// Mean mass of the free vertices \[kg\].
         pub(crate) mean_mass: f32,
+        /// Whether `constraints` say anything.
+        pub(crate) constrained: u32,
         /// Load that is expected before any was measured \[1/s²\].
         pub(crate) expected_load: f32,
         /// dt² over the load s that one substep may have \[s²\].
         pub(crate) load_scale: f32,
-        /// Residual at which the implicit elastic solve ends, as a part of M y and per second of the step.
-        pub(crate) elastic_tolerance: f32,
-        /// r·r over τ⁴ below which it ends anyway \[N²\].
-        pub(crate) elastic_floor: f32,
-        /// Whether `constraints` say anything.
-        pub(crate) constrained: u32,
-        /// Whether `bend_forces` say anything.
-        pub(crate) bends: u32,
-        /// Time by which stiffness damps \[s\].
-        pub(crate) damping: f32,
-        /// Largest part of M y at which the elastic solve ends.
-        pub(crate) elastic_loosest: f32,
-        /// What it may leave, as a change of the cloth's speed relative to that speed \[1/s\].
-        pub(crate) elastic_rate: f32,
-        /// Mean speed over a frame below which a vertex comes to rest \[m/s\].
-        pub(crate) rest_speed: f32,
-        /// How long it must have been slow for that \[s\].
-        pub(crate) rest_time: f32,
         /// What the load is multiplied by where loops were shortened: then substeps must be easier.
         pub(crate) load_margin: f32,
         /// Load to expect after a frame of one substep that missed, to be multiplied by the square of their number \[1/s²\];
@@ -354,11 +314,6 @@ impl Frame {
     /// Length of the frame \[s\].
     pub fn dt(&self) -> f32 {
         self.dt
-    }
-
-    /// Values of the solver that may be slid live.
-    pub fn live(&self) -> [f32; 4] {
-        self.live.to_array()
     }
 }
 
@@ -409,18 +364,16 @@ element! {
         pub(crate) worst_strain: f32,
         /// Iterations of the solver (sweeps or outer projections), summed over the substeps.
         pub(crate) iterations: u32,
-        /// Iterations of the linear solve, summed over the substeps.
-        pub(crate) inner_iterations: u32,
         /// Substeps that were committed.
         pub(crate) substeps: u32,
+        /// Iterations of linear solves, summed over the substeps: those of the projection, those of elasticity.
+        pub(crate) solves: UVec2,
         /// Substeps that ended over the limit.
         pub(crate) missed: u32,
         /// Linear solves that ended at their bound.
         pub(crate) exhausted: u32,
         /// Largest load s of an edge, by its mean tension over the frame.
         pub(crate) load: f32,
-        /// Iterations of implicit elastic solves, summed over the substeps.
-        pub(crate) elastic_iterations: u32,
         /// Substeps that the frame was cut into.
         pub(crate) planned: u32,
         /// Smallest strain that was measured in the last substep.
@@ -429,5 +382,6 @@ element! {
         pub(crate) before_contact: f32,
         /// Substeps that the load asked for.
         pub(crate) wanted: u32,
+        pub(crate) padding: u32,
     }
 }

@@ -351,6 +351,25 @@ fn grow(items: &mut [Item], wanted: &[Item], level: usize, which: Which) -> bool
     any
 }
 
+/// What is being recorded: stages that record differently from moment to moment look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The last substep of a frame, whose strain is promised.
+    pub last_substep: bool,
+    /// The caller bounds the number of substeps, so that the load of one may be larger than the solver asked for.
+    pub bounded: bool,
+    /// Vertices may be held or in contact, so that they do not move freely.
+    pub constrained: bool,
+    /// A collision pass follows the projection, so that its result is not final.
+    pub colliding: bool,
+}
+
+impl Default for Moment {
+    fn default() -> Self {
+        Self { last_substep: true, bounded: true, constrained: false, colliding: false }
+    }
+}
+
 /// Writes a [`Program`].
 #[derive(Debug)]
 pub struct Recorder<'a> {
@@ -361,10 +380,8 @@ pub struct Recorder<'a> {
     between_pins: bool,
     family_edges: Vec<ops::Range<u32>>,
     frame: u64,
-    last_substep: bool,
-    overloaded: bool,
-    constrained: bool,
-    colliding: bool,
+    /// What is being recorded.
+    pub moment: Moment,
     part: Part,
     context: &'static [(&'static str, &'static str)],
     items: Vec<Item>,
@@ -383,10 +400,7 @@ impl<'a> Recorder<'a> {
             between_pins: false,
             family_edges: Vec::new(),
             frame,
-            last_substep: true,
-            overloaded: true,
-            constrained: false,
-            colliding: false,
+            moment: Moment::default(),
             part: Part::default(),
             context: &[],
             items: Vec::new(),
@@ -440,48 +454,9 @@ impl<'a> Recorder<'a> {
         self.frame
     }
 
-    /// Whether what is recorded is the last substep of a frame, whose strain is promised.
-    pub fn last_substep(&self) -> bool {
-        self.last_substep
-    }
-
-    /// Whether the load of a substep may be larger than the solver asked for, because the caller bounds the count.
-    pub fn overloaded(&self) -> bool {
-        self.overloaded
-    }
-
-    /// Whether vertices may be held or in contact, so that they do not move freely.
-    pub fn constrained(&self) -> bool {
-        self.constrained
-    }
-
-    /// Whether a collision pass follows the projection that is being recorded, so that its result is not final.
-    pub fn colliding(&self) -> bool {
-        self.colliding
-    }
-
     /// What the dispatches that follow are for.
     pub fn set_part(&mut self, part: Part) {
         self.part = part;
-    }
-
-    pub(crate) fn set_colliding(&mut self, colliding: bool) {
-        self.colliding = colliding;
-    }
-
-    /// For a cloth whose vertices may be held or in contact.
-    #[must_use]
-    pub(crate) fn with_constraints(mut self, constrained: bool) -> Self {
-        self.constrained = constrained;
-        self
-    }
-
-    pub(crate) fn set_overloaded(&mut self, overloaded: bool) {
-        self.overloaded = overloaded;
-    }
-
-    pub(crate) fn at_last_substep(&mut self, last: bool) {
-        self.last_substep = last;
     }
 
     /// Guard word of the loop that is being recorded.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::error::within;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use crate::solver::{Method, within};
+use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::wind::Wind;

@@ -23,9 +23,9 @@
 //! count do nothing. Bounds 1 and 2 and the cap come from mesh and settings alone, and the load from the state alone,
 //! so every run chooses alike.
 
+use crate::error::within;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use crate::solver::within;
 use crate::stage::elastic::Elasticity;
 
 /// Substeps per frame.

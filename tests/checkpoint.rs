@@ -177,7 +177,8 @@ fn a_forged_checksum_does_not_make_what_is_drawn_or_reported_infinite() {
     let saved = cloth.checkpoint().unwrap();
     let mut other = cpu(scene::hang(4).unwrap(), Settings::default());
     for field in ["velocities", "previous_velocities", "reactions", "normals"] {
-        assert_eq!(refusal(&mut other, &forge(&saved, field, f32::NAN)), format!("{field} of vertex 0 are not finite"));
+        let said = refusal(&mut other, &forge(&saved, field, f32::NAN));
+        assert!(said.starts_with(&format!("{field} of vertex 0 are not finite")), "{said}");
         other.restore(&forge(&saved, field, 1.0)).expect("the file is forged well");
     }
 }

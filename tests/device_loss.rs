@@ -151,8 +151,9 @@ fn calls_without_device() -> Vec<(&'static str, Call)> {
 const MAKERS: [&str; 4] = ["on_gpu", "on_gpu_blocking", "on_backend", "on_backend_blocking"];
 
 /// What only looks at the host's side.
-const ACCESSORS: [&str; 16] = [
+const ACCESSORS: [&str; 17] = [
     "bytes_moved",
+    "longest_submission",
     "checkpoint_size",
     "fields",
     "frame",

@@ -369,7 +369,7 @@ fn serial_sweep(mesh: &Mesh, order: &[u32], start: &[[f32; 3]], displacements: &
         if w == 0.0 || length == edge.rest {
             continue;
         }
-        let pull = ((length - edge.rest) / w) * (d / length);
+        let pull = ((length - edge.rest) / w) * (d * (1.0 / length));
         displacements[a] += inverse_masses[a] * pull;
         displacements[b] -= inverse_masses[b] * pull;
     }
@@ -994,8 +994,11 @@ fn an_edge_between_two_pins_is_counted_and_infeasible() {
 /// All words of all persistent fields.
 fn state(cloth: &Cloth) -> Vec<Vec<u32>> {
     let fields = cloth.fields().expect("the cloth is on the CPU");
-    // The clock goes on whatever the cloth does.
-    let state = |number: &usize| fields.specs()[*number].persistent && fields.specs()[*number].name != "clock";
+    // The clock goes on whatever the cloth does, and meters count it.
+    let state = |number: &usize| {
+        let spec = fields.specs()[*number];
+        spec.persistent && !["clock", "meters"].contains(&spec.name)
+    };
     let numbers = (0..fields.specs().len()).filter(state);
     let state: Vec<Vec<u32>> = numbers.map(|number| fields.words(number).to_vec()).collect();
     assert!(!state.is_empty());

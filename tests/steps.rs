@@ -371,7 +371,8 @@ fn all_preconditioners_find_the_same_multipliers() {
 #[test]
 fn a_warm_start_saves_iterations_and_keeps_the_motion() {
     let run = |warm_start: Option<f32>| {
-        let solver = FastProjection { warm_start, tolerance: 0.1, ..Default::default() };
+        // The top row's slack would calm the cold start, too: this is about the warm one alone.
+        let solver = FastProjection { warm_start, tolerance: 0.1, slack: 0.0, ..Default::default() };
         let settings = Settings {
             method: Method::FastProjection(solver),
             strain_limit: 1e-3,

@@ -5,15 +5,16 @@ use glam::Vec4;
 use super::input::Pose;
 use super::{Cloth, Engine};
 use crate::cpu;
+use crate::error::within;
 use crate::error::{Error, Result};
 use crate::fields::Fields;
 use crate::mesh::Mesh;
 use crate::params::{Clock, FARTHEST, Meters, Vertex};
 use crate::program::Recorder;
 use crate::settings::resolution;
-use crate::solver::within;
-use crate::stage;
+use crate::stage::Stage;
 use crate::stage::integrate::IMPULSE;
+use crate::stage::normals::Normals;
 
 impl Cloth {
     /// Back to the start, at rest; gusts start again, too.
@@ -149,7 +150,7 @@ pub(super) fn write_state(
     fields.get_mut::<u32>("faults")?.fill(0);
     fields.get_mut::<Clock>("clock")?.fill(Clock::default());
     let mut recorder = Recorder::new(fields.sizes(), &[], 0);
-    stage::normals::record(&mut recorder);
+    Normals.record(&mut recorder);
     let program = recorder.finish()?;
     let runner = cpu::Runner::new(&program, fields)?;
     let guard = std::mem::replace(&mut fields.get_mut::<u32>("guards")?[0], 1);

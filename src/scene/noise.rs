@@ -17,8 +17,8 @@
 
 use super::Scene;
 use crate::error::Result;
+use crate::error::within;
 use crate::mesh::Mesh;
-use crate::solver::within;
 
 /// A noise of start positions; see the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq)]

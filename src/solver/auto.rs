@@ -12,17 +12,17 @@
 //! same input takes the same way.
 
 use crate::error::Result;
+use crate::fields::{Inputs, Spec};
 use crate::program::Recorder;
-use crate::solver::{FastProjection, Solver, YarnSweep, within};
-use crate::stage::{control, strain};
+use crate::solver::{FastProjection, Solver, YarnSweep};
+use crate::stage::{Stage, control, strain};
 
 /// Parameters of both solvers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Auto {
     /// The sweeps.
     pub sweep: YarnSweep,
-    /// What follows where they do not suffice, or takes their place; `step_clamp` and `slack` are those of the sweeps, and
-    /// there is no warm start.
+    /// What follows where they do not suffice, or takes their place.
     pub projection: FastProjection,
 }
 
@@ -39,16 +39,14 @@ const LENGTH: usize = 4;
 /// Edges of a yarn from which sweeps may crawl.
 const LONG: u32 = 256;
 
-impl Solver for Auto {
-    fn name(&self) -> &'static str {
-        "auto"
+impl Stage for Auto {
+    fn fields(&self) -> Vec<Spec> {
+        [self.sweep.fields(), self.projection.fields()].concat()
     }
 
-    fn validate(&self) -> Result<()> {
-        self.sweep.validate()?;
-        self.projection.validate()?;
-        let cold = self.projection.warm_start.is_none();
-        within("warm_start", 1.0, cold, "none: the automatic choice has no warm start")
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        self.sweep.inputs(inputs)?;
+        self.projection.inputs(inputs)
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
@@ -59,12 +57,23 @@ impl Solver for Auto {
             return;
         }
         self.sweep.record(recorder);
-        if recorder.last_substep() && recorder.longest_yarn() > LONG {
+        if recorder.moment.last_substep && recorder.longest_yarn() > LONG {
             control::repeat_strained(recorder, 0, 1, |recorder| {
                 strain::keep(recorder);
                 self.projection.record(recorder);
             });
         }
+    }
+}
+
+impl Solver for Auto {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.sweep.validate()?;
+        self.projection.validate()
     }
 
     fn middle_strain(&self) -> f32 {
@@ -73,10 +82,5 @@ impl Solver for Auto {
 
     fn load(&self) -> f32 {
         self.sweep.load()
-    }
-
-    fn live(&self) -> [f32; 4] {
-        let [clamp, slack, chords_from, _] = self.sweep.live();
-        [clamp, slack, chords_from, self.projection.tolerance]
     }
 }

@@ -29,6 +29,7 @@ use crate::params::{Clock, Frame, YarnSpan};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::solver::bundle::SMALLEST_PIVOT;
 use crate::solver::line_solve::{self, YarnView, kernel, lanes, yarns_of};
+use crate::solver::yarn_sweep::YarnSweepLive;
 use crate::source::{Constant, Source};
 use crate::stage::edge::between;
 
@@ -48,7 +49,7 @@ const COARSEST: usize = 4;
 /// A chord is taut where it is longer than this part of its bound: less is what rounding may make of a chord that is at it.
 const TAUT: f32 = 1.0001;
 
-/// Records the chords of all families, which run where the expected load s is above `frame.live.z`.
+/// Records the chords of all families, which run where the expected load s is above `chords_from`.
 pub fn record(recorder: &mut Recorder<'_>) {
     let levels = (recorder.longest_yarn() as usize / COARSEST).checked_ilog2().unwrap_or(0);
     if levels == 0 {
@@ -68,10 +69,11 @@ pub fn record(recorder: &mut Recorder<'_>) {
 fn open_chords_body(run: &mut Run<'_>) -> Result<()> {
     let [own, parent, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
+    let live = run.one::<YarnSweepLive>("yarn_sweep")?;
     let clock = run.one::<Clock>("clock")?;
     let mut decisions = run.write::<u32>("decisions")?;
     let load = clock.load.max(frame.expected_load);
-    let loaded = load * clock.h * clock.h > frame.live.z;
+    let loaded = load * clock.h * clock.h > live.chords_from;
     decisions[own as usize] = if loaded { decisions[parent as usize] } else { 0 };
     Ok(())
 }
@@ -190,7 +192,7 @@ impl Chords<'_> {
         let pulls: Vec<Vec3> = rows.iter().zip(&solutions).map(|(row, solution)| row.0 * *solution).collect();
         let nodes = if self.closed() { self.count } else { self.count + 1 };
         let mut motions = Vec::with_capacity(nodes);
-        let YarnView { frame, clock, vertices, freedom, displacements, reactions, tensions, .. } = self.cloth;
+        let YarnView { live, clock, vertices, freedom, displacements, reactions, tensions, .. } = self.cloth;
         for i in 0..nodes {
             let ahead = pulls.get(i).copied().unwrap_or(Vec3::ZERO);
             let behind = match i {
@@ -199,7 +201,7 @@ impl Chords<'_> {
                 _ => pulls[i - 1],
             };
             let way = (ahead - behind) * self.inverse_mass(i);
-            let (extent, most) = (way.length(), frame.live.x * self.bound(i.min(self.count - 1)));
+            let (extent, most) = (way.length(), live.step_clamp * self.bound(i.min(self.count - 1)));
             motions.push(if extent > most { way * (most / extent) } else { way });
             let v = self.vertex(self.node(i));
             if vertices[v].inverse_mass == 0.0 {

@@ -54,22 +54,57 @@ use glam::Vec3;
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Clock, FAR, Frame, GROUP, Link, Vertex, sums};
-use crate::program::{Kernel, Recorder};
-use crate::solver::{Solver, line_preconditioner, warm_start, within};
+use crate::error::within;
+use crate::fields::{Domain, Inputs, Spec};
+use crate::params::{Clock, FAR, Frame, GROUP, Link, Vertex, element, sums};
+use crate::program::{Kernel, Recorder, Shape};
+use crate::solver::{Solver, line_preconditioner, line_solve, warm_start};
 use crate::source::{Constant, Source};
 use crate::stage::edge::{self, Band, Stretch, stretch_of};
+use crate::stage::fields::{lightest, mass, rest};
 use crate::stage::freedom::Freedom;
-use crate::stage::{conjugate_gradient, load, reduce, strain};
+use crate::stage::{Stage, conjugate_gradient, load, reduce, strain};
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("fast_projection", include_str!("../../shaders/fast_projection.wgsl"))
     .constants(&[("COMPRESSED", Constant::F32(COMPRESSED))])
     .shares(&[&edge::SOURCE]);
 
+element! {
+    /// Parameters that may change from frame to frame; [`FastProjection`] says what they are.
+    pub(crate) struct FastProjectionLive {
+        pub(crate) step_clamp: f32,
+        pub(crate) slack: f32,
+        pub(crate) warm_start: f32,
+        pub(crate) tolerance: f32,
+    }
+}
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<[f32; 4]>("directions", Domain::Edges, "xyz: gradient of the constraint at the head, w: 1/A_ee [kg]")
+        .persistent()
+        .floor(|_| Ok(1.0)),
+    Spec::of::<[f32; 4]>("pulls", Domain::Vertices, "W Jᵀ p [m]").floor(|f| Ok(f.largest("searches")? / lightest(f)?)),
+    Spec::of::<f32>("residuals", Domain::Edges, "r = C − A x [m]").floor(rest),
+    Spec::of::<f32>("solutions", Domain::Edges, "x: multipliers h²δλ [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
+    Spec::of::<f32>("searches", Domain::Edges, "p: search direction [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
+    Spec::of::<f32>("products", Domain::Edges, "q = A p [m]")
+        .floor(|f| Ok(8.0 * f.largest("searches")? / lightest(f)?)),
+    Spec::of::<f32>("preconditioned", Domain::Edges, "z = P r [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
+    Spec::of::<FastProjectionLive>(
+        "fast_projection",
+        Domain::Fixed(1),
+        "parameters that may change from frame to frame",
+    )
+    .input(),
+];
+
 /// Constraint, direction and diagonal of one edge.
 pub static LINEARIZE: Kernel = Kernel::new("linearize", &SOURCE, linearize_body);
+/// Where the linear solve ends.
+pub static AIM_PROJECTION: Kernel =
+    Kernel::new("aim_projection", &SOURCE, aim_projection_body).shape(Shape::Group).aliases(&[("totals", "sums")]);
 /// First half of the operator: y = W Jᵀ p.
 pub static GATHER_PULLS: Kernel = Kernel::new("gather_pulls", &SOURCE, gather_pulls_body);
 /// Residual of the Schur form.
@@ -150,29 +185,28 @@ impl Default for FastProjection {
     }
 }
 
-impl Solver for FastProjection {
-    fn name(&self) -> &'static str {
-        "fast-projection"
+impl Stage for FastProjection {
+    fn fields(&self) -> Vec<Spec> {
+        [FIELDS, warm_start::FIELDS, line_solve::FIELDS].concat()
     }
 
-    fn validate(&self) -> Result<()> {
-        within("iterations", self.iterations.into(), self.iterations > 0, "at least 1")?;
-        let inner = self.inner_iterations.unwrap_or(1);
-        within("inner_iterations", inner.into(), inner > 0, "at least 1")?;
-        let tolerance = self.tolerance;
-        within("tolerance", tolerance.into(), tolerance > 0.0 && tolerance < 1.0, "in (0, 1)")?;
-        let (clamp, slack) = (self.step_clamp, self.slack);
-        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")?;
-        within("slack", slack.into(), (0.0..=0.9).contains(&slack), "in [0, 0.9]")?;
-        let gamma = self.warm_start.unwrap_or(1.0);
-        within("warm_start", gamma.into(), (0.0..=10.0).contains(&gamma), "in [0, 10]")
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        inputs.set(
+            "fast_projection",
+            FastProjectionLive {
+                step_clamp: self.step_clamp,
+                slack: self.slack,
+                warm_start: self.warm_start.unwrap_or(0.0),
+                tolerance: self.tolerance,
+            },
+        )
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let edges = recorder.sizes().edges as u32;
         let inner = self.inner_iterations.unwrap_or(edges + edges / 4 + 8);
         // Multipliers of another set of contacts are no guess for this one.
-        let warm = self.warm_start.is_some() && !recorder.constrained();
+        let warm = self.warm_start.is_some() && !recorder.moment.constrained;
         let context: &'static [(&'static str, &'static str)] =
             if warm { &[("vertices", "warm_vertices")] } else { &[] };
         if warm {
@@ -195,6 +229,7 @@ impl Solver for FastProjection {
             let solve = recorder.renaming(context, |recorder| {
                 preconditioner.start(recorder);
                 reduce::record(recorder, &reduce::SUM_PARTIALS, words, sums::RESIDUAL);
+                recorder.dispatch_range(&AIM_PROJECTION, 0..1, [0; 4]);
                 let precondition = |recorder: &mut Recorder<'_>| preconditioner.record(recorder, false);
                 let solve = conjugate_gradient::record(
                     recorder,
@@ -215,13 +250,28 @@ impl Solver for FastProjection {
             strain::record(recorder, 1, solve);
         });
     }
+}
+
+impl Solver for FastProjection {
+    fn name(&self) -> &'static str {
+        "fast-projection"
+    }
+
+    fn validate(&self) -> Result<()> {
+        within("iterations", self.iterations.into(), self.iterations > 0, "at least 1")?;
+        let inner = self.inner_iterations.unwrap_or(1);
+        within("inner_iterations", inner.into(), inner > 0, "at least 1")?;
+        let tolerance = self.tolerance;
+        within("tolerance", tolerance.into(), tolerance > 0.0 && tolerance < 1.0, "in (0, 1)")?;
+        let (clamp, slack) = (self.step_clamp, self.slack);
+        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")?;
+        within("slack", slack.into(), (0.0..=0.9).contains(&slack), "in [0, 0.9]")?;
+        let gamma = self.warm_start.unwrap_or(1.0);
+        within("warm_start", gamma.into(), (0.0..=10.0).contains(&gamma), "in [0, 10]")
+    }
 
     fn load(&self) -> f32 {
         2.0
-    }
-
-    fn live(&self) -> [f32; 4] {
-        [self.step_clamp, self.slack, self.warm_start.unwrap_or(0.0), self.tolerance]
     }
 }
 
@@ -328,6 +378,13 @@ fn linearize_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+fn aim_projection_body(run: &mut Run<'_>) -> Result<()> {
+    let live = run.one::<FastProjectionLive>("fast_projection")?;
+    let mut totals = run.write::<[f32; 4]>("totals")?;
+    totals[sums::PREVIOUS as usize][2] = live.tolerance * live.tolerance * totals[sums::RESIDUAL as usize][1];
+    Ok(())
+}
+
 fn gather_pulls_body(run: &mut Run<'_>) -> Result<()> {
     let [from, to, ..] = run.arguments();
     let vertices = run.read::<Vertex>("vertices")?;
@@ -381,7 +438,7 @@ fn settle_residual_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn apply_multipliers_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let live = run.one::<FastProjectionLive>("fast_projection")?;
     let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
@@ -404,7 +461,7 @@ fn apply_multipliers_body(run: &mut Run<'_>) -> Result<()> {
         if inverse_mass > 0.0 {
             let way = freedom.apply_inverse_mass(v, inverse_mass, pull);
             let extent = way.length();
-            let most = frame.live.x * shortest;
+            let most = live.step_clamp * shortest;
             let clamped = if extent > most { way * (most / extent) } else { way };
             displacements[v] = padded(xyz(displacements[v]) + clamped);
         }

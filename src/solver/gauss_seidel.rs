@@ -25,13 +25,14 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
+use crate::error::within;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{Solver, within};
+use crate::solver::Solver;
 use crate::source::Source;
 use crate::stage::edge::{self, Band, stretch_of};
 use crate::stage::freedom::Freedom;
-use crate::stage::strain;
+use crate::stage::{Stage, strain};
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source =
@@ -61,6 +62,30 @@ impl Default for GaussSeidel {
     }
 }
 
+impl Stage for GaussSeidel {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let per_check = self.sweeps_per_check.min(self.sweeps);
+        // Whole checks, and whole periods of a seeded order, as many as fit.
+        let checks = self.sweeps / per_check;
+        let rounds = if self.seed.is_some() { checks.div_ceil(PERIOD) } else { checks };
+        let period = checks / rounds;
+        let frame = recorder.frame();
+        recorder.repeat(rounds, |recorder| {
+            for check in 0..period {
+                for sweep in 0..per_check {
+                    // The last substep is recorded apart, and has orders of its own.
+                    let last = u64::from(recorder.moment.last_substep) << 32;
+                    let number = last | u64::from(check * per_check + sweep);
+                    for color in self.order(recorder.colors(), frame, number) {
+                        recorder.dispatch_range(&PROJECT_EDGE, color, [0; 4]);
+                    }
+                }
+                strain::record(recorder, per_check, 0);
+            }
+        });
+    }
+}
+
 impl Solver for GaussSeidel {
     fn name(&self) -> &'static str {
         "gauss-seidel"
@@ -74,28 +99,6 @@ impl Solver for GaussSeidel {
             (1..=1000).contains(&self.sweeps_per_check),
             "in 1 … 1000",
         )
-    }
-
-    fn record(&self, recorder: &mut Recorder<'_>) {
-        let per_check = self.sweeps_per_check.min(self.sweeps);
-        // Whole checks, and whole periods of a seeded order, as many as fit.
-        let checks = self.sweeps / per_check;
-        let rounds = if self.seed.is_some() { checks.div_ceil(PERIOD) } else { checks };
-        let period = checks / rounds;
-        let frame = recorder.frame();
-        recorder.repeat(rounds, |recorder| {
-            for check in 0..period {
-                for sweep in 0..per_check {
-                    // The last substep is recorded apart, and has orders of its own.
-                    let last = u64::from(recorder.last_substep()) << 32;
-                    let number = last | u64::from(check * per_check + sweep);
-                    for color in self.order(recorder.colors(), frame, number) {
-                        recorder.dispatch_range(&PROJECT_EDGE, color, [0; 4]);
-                    }
-                }
-                strain::record(recorder, per_check, 0);
-            }
-        });
     }
 
     fn varies(&self) -> bool {

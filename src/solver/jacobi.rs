@@ -16,17 +16,36 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Clock, Frame, Link, Vertex};
+use crate::error::within;
+use crate::fields::{Domain, Inputs, Spec};
+use crate::params::{Clock, Frame, Link, Vertex, element};
 use crate::program::{Kernel, Recorder};
-use crate::solver::{Solver, within};
+use crate::solver::Solver;
 use crate::source::Source;
 use crate::stage::edge::{self, Band, stretch_of};
+use crate::stage::fields::{mass, span};
 use crate::stage::freedom::Freedom;
-use crate::stage::strain;
+use crate::stage::{Stage, strain};
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("jacobi", include_str!("../../shaders/jacobi.wgsl")).shares(&[&edge::SOURCE]);
+
+element! {
+    /// Parameters that may change from frame to frame.
+    pub(crate) struct JacobiLive {
+        /// ω.
+        pub(crate) relaxation: f32,
+        /// α.
+        pub(crate) blend: f32,
+    }
+}
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<[f32; 4]>("corrections", Domain::Edges, "pull of an edge on its tail [kg·m]")
+        .floor(|f| Ok(span(f)? * mass(f)?)),
+    Spec::of::<JacobiLive>("jacobi", Domain::Fixed(1), "parameters that may change from frame to frame").input(),
+];
 
 /// Proposal of one edge.
 pub static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", &SOURCE, correct_edge_body);
@@ -52,6 +71,27 @@ impl Default for Jacobi {
     }
 }
 
+impl Stage for Jacobi {
+    fn fields(&self) -> Vec<Spec> {
+        FIELDS.to_vec()
+    }
+
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        inputs.set("jacobi", JacobiLive { relaxation: self.relaxation, blend: self.blend })
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let per_check = self.sweeps_per_check.min(self.sweeps);
+        recorder.repeat(self.sweeps / per_check, |recorder| {
+            for _ in 0..per_check {
+                recorder.dispatch(&CORRECT_EDGE, Domain::Edges);
+                recorder.dispatch(&GATHER_CORRECTIONS, Domain::Vertices);
+            }
+            strain::record(recorder, per_check, 0);
+        });
+    }
+}
+
 impl Solver for Jacobi {
     fn name(&self) -> &'static str {
         "jacobi"
@@ -69,26 +109,11 @@ impl Solver for Jacobi {
         within("relaxation", relaxation.into(), relaxation > 0.0 && relaxation <= 1.0, "in (0, 1]")?;
         within("blend", self.blend.into(), self.blend >= 0.0 && self.blend.is_finite(), "finite and at least 0")
     }
-
-    fn record(&self, recorder: &mut Recorder<'_>) {
-        let per_check = self.sweeps_per_check.min(self.sweeps);
-        recorder.repeat(self.sweeps / per_check, |recorder| {
-            for _ in 0..per_check {
-                recorder.dispatch(&CORRECT_EDGE, Domain::Edges);
-                recorder.dispatch(&GATHER_CORRECTIONS, Domain::Vertices);
-            }
-            strain::record(recorder, per_check, 0);
-        });
-    }
-
-    fn live(&self) -> [f32; 4] {
-        [self.relaxation, self.blend, 0.0, 0.0]
-    }
 }
 
 fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
-    let band = Band::of(frame);
+    let band = Band::of(run.one::<Frame>("frame")?);
+    let jacobi = run.one::<JacobiLive>("jacobi")?;
     let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
@@ -104,7 +129,7 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
             let size = (stretch.extent - stretch.wanted) / stretch.w;
             pull = size * Vec3::from(stretch.n);
             let (tail, head) = (edge.tail as usize, edge.head as usize);
-            let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));
+            let taken = 0.5 * (blend(jacobi, edge_incidence, tail) + blend(jacobi, edge_incidence, head));
             tensions[e] += (size * clock.force) * taken;
         }
         corrections[e] = padded(pull);
@@ -113,12 +138,12 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 /// Weight of one proposal at a free vertex: all its edges count, in range or not.
-fn blend(frame: &Frame, edge_incidence: &[u32], v: usize) -> f32 {
-    frame.live.x / ((edge_incidence[v + 1] - edge_incidence[v]) as f32 + frame.live.y)
+fn blend(jacobi: &JacobiLive, edge_incidence: &[u32], v: usize) -> f32 {
+    jacobi.relaxation / ((edge_incidence[v + 1] - edge_incidence[v]) as f32 + jacobi.blend)
 }
 
 fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let jacobi = run.one::<JacobiLive>("jacobi")?;
     let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
@@ -136,8 +161,8 @@ fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
             let at_head = entry & 1 == 1;
             let other = if at_head { edges[e].tail } else { edges[e].head } as usize;
             let proposal = if at_head { -1.0 } else { 1.0 } * xyz(corrections[e]);
-            pull += blend(frame, edge_incidence, v) * proposal;
-            taken += blend(frame, edge_incidence, other) * proposal;
+            pull += blend(jacobi, edge_incidence, v) * proposal;
+            taken += blend(jacobi, edge_incidence, other) * proposal;
         }
         if inverse_mass > 0.0 {
             displacements[v] = padded(xyz(displacements[v]) + freedom.apply_inverse_mass(v, inverse_mass, pull));

@@ -9,6 +9,7 @@ use crate::lanes::{LANES, Vec3s, Wide};
 use crate::params::{Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::solver::bundle::{Bundle, Rows, Scratch};
+use crate::solver::fast_projection::FastProjectionLive;
 use crate::solver::line_solve::{self, kept_strain, kernel, lanes, yarns_of};
 use crate::source::Source;
 use crate::stage::freedom::{Constraint, Freedom, Limited};
@@ -96,13 +97,14 @@ fn solve_yarn_body(run: &mut Run<'_>) -> Result<()> {
 
 fn keep_slack_body(run: &mut Run<'_>) -> Result<()> {
     let yarns = yarns_of(run)?;
-    let frame = run.one::<Frame>("frame")?;
+    let live = run.one::<FastProjectionLive>("fast_projection")?;
+    let most = live.slack * run.one::<Frame>("frame")?.strain_limit;
     let edges = run.read::<Link>("edges")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let directions = run.read::<[f32; 4]>("directions")?;
     let residuals = run.shared("residuals")?;
     for yarn in yarns {
-        let slack = kept_strain(frame, edges, vertices, yarn, |e| residuals.get(e));
+        let slack = kept_strain(most, edges, vertices, yarn, |e| residuals.get(e));
         for e in yarn.first as usize..(yarn.first + yarn.count) as usize {
             // An empty row has no constraint.
             if directions[e][3] > 0.0 {

@@ -34,9 +34,11 @@
 
 use crate::cpu::{Run, Shared, SharedVectors};
 use crate::error::Result;
-use crate::params::{Clock, Frame, GROUP, Link, Vertex, YarnSpan};
+use crate::fields::{Domain, Spec};
+use crate::params::{Clock, Frame, GROUP, LineRow, Link, Vertex, YarnSpan};
 use crate::program::{Body, Kernel, Recorder, Shape};
 use crate::solver::bundle::SMALLEST_PIVOT;
+use crate::solver::yarn_sweep::YarnSweepLive;
 use crate::source::{Constant, Source};
 use crate::stage::edge::{self, Band, between};
 use crate::stage::freedom::Freedom;
@@ -45,6 +47,10 @@ use crate::stage::freedom::Freedom;
 pub(super) static SOURCE: Source = Source::new("line_solve", include_str!("../../shaders/line_solve.wgsl"))
     .constants(&[("SMALLEST_PIVOT", Constant::F32(SMALLEST_PIVOT))])
     .shares(&[&edge::SOURCE]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] =
+    &[Spec::of::<LineRow>("line_rows", Domain::Edges, "rows of a line solve, then its steps and solution").scratch()];
 
 /// A taut yarn of m edges has a condition of about m²; meshes that are compared in lock-step have yarns of about eight.
 pub(super) const fn kernel(name: &'static str, source: &'static Source, body: Body) -> Kernel {
@@ -70,6 +76,7 @@ pub(super) fn yarns_of<'a>(run: &mut Run<'a>) -> Result<&'a [YarnSpan]> {
 pub(super) struct YarnView<'a> {
     pub(super) frame: &'a Frame,
     pub(super) clock: &'a Clock,
+    pub(super) live: &'a YarnSweepLive,
     pub(super) edges: &'a [Link],
     pub(super) vertices: &'a [Vertex],
     pub(super) freedom: Freedom<'a>,
@@ -83,6 +90,7 @@ impl<'a> YarnView<'a> {
         Ok(Self {
             frame: run.one::<Frame>("frame")?,
             clock: run.one::<Clock>("clock")?,
+            live: run.one::<YarnSweepLive>("yarn_sweep")?,
             edges: run.read::<Link>("edges")?,
             vertices: run.read::<Vertex>("vertices")?,
             freedom: Freedom::of(run)?,
@@ -94,8 +102,9 @@ impl<'a> YarnView<'a> {
 
     /// Strain that a yarn between two pins keeps: its mean, as far as it may; 0 for any other.
     pub(super) fn slack(&self, yarn: &YarnSpan) -> f32 {
+        let most = self.live.slack * self.frame.strain_limit;
         let band = Band::of(self.frame);
-        kept_strain(self.frame, self.edges, self.vertices, yarn, |e| {
+        kept_strain(most, self.edges, self.vertices, yarn, |e| {
             let edge = self.edges[e];
             let (tail, head) = (edge.tail as usize, edge.head as usize);
             let extent = between(self.vertices, |v| self.displacements.vector(v), tail, head).length();
@@ -104,10 +113,10 @@ impl<'a> YarnView<'a> {
     }
 }
 
-/// Mean strain of a yarn between two pins, no more than it may keep, from the length that each edge has too much \[m\]; 0 for
+/// Mean strain of a yarn between two pins, no more than `most`, from the length that each edge has too much \[m\]; 0 for
 /// any other yarn.
 pub(super) fn kept_strain(
-    frame: &Frame,
+    most: f32,
     edges: &[Link],
     vertices: &[Vertex],
     yarn: &YarnSpan,
@@ -128,6 +137,5 @@ pub(super) fn kept_strain(
             sum = [sum[0] + excess(e), sum[1] + edges[e].rest];
         }
     }
-    let most = frame.live.y * frame.strain_limit;
     if sum[1] > 0.0 { (sum[0] / sum[1]).clamp(-most, most) } else { 0.0 }
 }

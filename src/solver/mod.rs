@@ -37,52 +37,9 @@ pub use gauss_seidel::GaussSeidel;
 pub use jacobi::Jacobi;
 pub use yarn_sweep::YarnSweep;
 
+pub use crate::stage::Solver;
+
 use std::sync::Arc;
-
-use crate::error::{Error, Result};
-use crate::fields::Spec;
-use crate::program::Recorder;
-
-/// The project stage of a step; see the [module documentation](self) for the contract.
-pub trait Solver: std::fmt::Debug + Send + Sync {
-    /// Kebab-case of the file stem.
-    fn name(&self) -> &'static str;
-
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`] naming the parameter.
-    fn validate(&self) -> Result<()>;
-
-    /// Records one projection.
-    fn record(&self, recorder: &mut Recorder<'_>);
-
-    /// Parameters that may be slid live, as `frame.live` in WGSL.
-    fn live(&self) -> [f32; 4] {
-        [0.0; 4]
-    }
-
-    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit. A
-    /// frame may pass through strain that nobody sees, but what is left of it enters the velocity.
-    fn middle_strain(&self) -> f32 {
-        0.0
-    }
-
-    /// Load s of one substep ([`crate::stage::load`]) that the solver can take, for automatic substeps.
-    fn load(&self) -> f32 {
-        1.0
-    }
-
-    /// Fields of the solver's own, with names that start with `user_`; a built-in solver's are in the table.
-    fn fields(&self) -> Vec<Spec> {
-        Vec::new()
-    }
-
-    /// Whether the recording depends on the frame number.
-    fn varies(&self) -> bool {
-        false
-    }
-}
 
 /// Which solver runs: a value chosen at run time.
 #[derive(Clone, Debug)]
@@ -106,16 +63,20 @@ impl Method {
     /// Names of the built-in solvers, as the program spells them.
     pub const NAMES: [&'static str; 5] = ["auto", "fast-projection", "gauss-seidel", "jacobi", "yarn-sweep"];
 
+    /// The built-in solvers, with their default parameters.
+    pub fn all() -> [Self; Self::NAMES.len()] {
+        [
+            Self::Auto(Auto::default()),
+            Self::FastProjection(FastProjection::default()),
+            Self::GaussSeidel(GaussSeidel::default()),
+            Self::Jacobi(Jacobi::default()),
+            Self::YarnSweep(YarnSweep::default()),
+        ]
+    }
+
     /// The built-in solver of a name, with its default parameters.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "auto" => Some(Self::Auto(Auto::default())),
-            "gauss-seidel" => Some(Self::GaussSeidel(GaussSeidel::default())),
-            "jacobi" => Some(Self::Jacobi(Jacobi::default())),
-            "yarn-sweep" => Some(Self::YarnSweep(YarnSweep::default())),
-            "fast-projection" => Some(Self::FastProjection(FastProjection::default())),
-            _ => None,
-        }
+        Self::all().into_iter().find(|method| method.solver().name() == name)
     }
 
     /// The solver.
@@ -135,9 +96,4 @@ impl Default for Method {
     fn default() -> Self {
         Self::Auto(Auto::default())
     }
-}
-
-/// An [`Error::OutOfRange`] unless the value is valid.
-pub(crate) fn within(field: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
-    if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
 }

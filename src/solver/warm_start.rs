@@ -25,15 +25,31 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
+use crate::fields::{Domain, Spec};
 use crate::params::{Clock, FAR, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
+use crate::solver::fast_projection::FastProjectionLive;
 use crate::source::{Constant, Source};
+use crate::stage::fields::{mass, rest, span};
 use crate::stage::load;
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("warm_start", include_str!("../../shaders/warm_start.wgsl"))
     .constants(&[("LARGEST_LOAD", Constant::F32(LARGEST_LOAD))]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<f32>("multipliers", Domain::Edges, "μ: multipliers of the substep, or of the one before [kg·m]")
+        .persistent()
+        .floor(|f| Ok(rest(f)? * mass(f)?)),
+    Spec::of::<[f32; 4]>(
+        "predictions",
+        Domain::Vertices,
+        "xyz: displacements before the projection [m], w: shortest edge [m]",
+    )
+    .floor(span),
+    Spec::of::<Vertex>("warm_vertices", Domain::Vertices, "positions [m] and inverses of mass with tension [1/kg]"),
+];
 
 /// Keeps the prediction.
 pub static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", &SOURCE, keep_prediction_body);
@@ -130,7 +146,7 @@ fn bear_multiplier_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn soften_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let live = run.one::<FastProjectionLive>("fast_projection")?;
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let vertices = run.read::<Vertex>("vertices")?;
@@ -144,7 +160,7 @@ fn soften_body(run: &mut Run<'_>) -> Result<()> {
             let mut stiffness = 1.0 / vertex.inverse_mass;
             for k in edge_incidence[v]..edge_incidence[v + 1] {
                 let e = (edge_incidence[k as usize] / 2) as usize;
-                stiffness += frame.live.z * multipliers[e].max(0.0) / edges[e].rest;
+                stiffness += live.warm_start * multipliers[e].max(0.0) / edges[e].rest;
                 shortest = shortest.min(edges[e].rest);
             }
             inverse_mass = 1.0 / stiffness;
@@ -156,7 +172,7 @@ fn soften_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn relax_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let live = run.one::<FastProjectionLive>("fast_projection")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let predictions = run.read::<[f32; 4]>("predictions")?;
@@ -172,7 +188,7 @@ fn relax_body(run: &mut Run<'_>) -> Result<()> {
         if inverse_mass > 0.0 {
             force += (xyz(displacements[v]) - xyz(predictions[v])) / inverse_mass;
             way = warm_vertices[v].inverse_mass * force;
-            let (extent, most) = (way.length(), frame.live.x * predictions[v][3]);
+            let (extent, most) = (way.length(), live.step_clamp * predictions[v][3]);
             if extent > most {
                 way *= most / extent;
             }

@@ -64,19 +64,36 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
+use crate::error::within;
+use crate::fields::{Domain, Inputs, Spec};
 use crate::lanes::{LANES, Vec3s, Wide};
-use crate::params::Vertex;
+use crate::params::{Vertex, element};
 use crate::program::{Kernel, Recorder};
 use crate::solver::bundle::{Bundle, Links, Rows, Scratch};
 use crate::solver::line_solve::{self, YarnView, kernel, lanes, yarns_of};
-use crate::solver::{Solver, chords, within};
+use crate::solver::{Solver, chords};
 use crate::source::Source;
 use crate::stage::edge::{Band, End, Stretch};
 use crate::stage::freedom::{Constraint, Limited};
-use crate::stage::{control, strain};
+use crate::stage::{Stage, control, strain};
 
 static SOURCE: Source =
     Source::new("yarn_sweep", include_str!("../../shaders/yarn_sweep.wgsl")).shares(&[&line_solve::SOURCE]);
+
+element! {
+    /// Parameters that may change from frame to frame; [`YarnSweep`] says what they are.
+    pub(crate) struct YarnSweepLive {
+        pub(crate) step_clamp: f32,
+        pub(crate) slack: f32,
+        pub(crate) chords_from: f32,
+        pub(crate) padding: f32,
+    }
+}
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] =
+    &[Spec::of::<YarnSweepLive>("yarn_sweep", Domain::Fixed(1), "parameters that may change from frame to frame")
+        .input()];
 
 /// Projects one yarn: C = |d| − L of all its edges to 0 at once.
 pub static PROJECT_YARN: Kernel = kernel("project_yarn", &SOURCE, project_yarn_body);
@@ -105,24 +122,18 @@ impl Default for YarnSweep {
     }
 }
 
-impl Solver for YarnSweep {
-    fn name(&self) -> &'static str {
-        "yarn-sweep"
+impl Stage for YarnSweep {
+    fn fields(&self) -> Vec<Spec> {
+        [FIELDS, line_solve::FIELDS].concat()
     }
 
-    fn validate(&self) -> Result<()> {
-        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        within("middle_sweeps", self.middle_sweeps.into(), self.middle_sweeps > 0, "at least 1")?;
-        let middle = self.middle_strain;
-        within("middle_strain", middle.into(), (0.0..=1.0).contains(&middle), "in [0, 1]")?;
-        let (clamp, slack, chords_from) = (self.step_clamp, self.slack, self.chords_from);
-        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")?;
-        within("slack", slack.into(), (0.0..=0.9).contains(&slack), "in [0, 0.9]")?;
-        within("chords_from", chords_from.into(), chords_from >= 0.0, "at least 0")
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        let Self { step_clamp, slack, chords_from, .. } = *self;
+        inputs.set("yarn_sweep", YarnSweepLive { step_clamp, slack, chords_from, padding: 0.0 })
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        if recorder.overloaded() {
+        if recorder.moment.bounded {
             chords::record(recorder);
         }
         let families = recorder.families().len();
@@ -131,7 +142,7 @@ impl Solver for YarnSweep {
                 project_family(recorder, if backwards { families - 1 - number } else { number });
             }
         };
-        let sweeps = if recorder.last_substep() { self.sweeps } else { self.middle_sweeps };
+        let sweeps = if recorder.moment.last_substep { self.sweeps } else { self.middle_sweeps };
         // The last family first: where rows are the first, the columns that hang from them come before.
         if sweeps == 1 {
             recorder.repeat_always(1, |recorder| {
@@ -151,6 +162,23 @@ impl Solver for YarnSweep {
             control::judge_strain(recorder, 2, 0);
         });
     }
+}
+
+impl Solver for YarnSweep {
+    fn name(&self) -> &'static str {
+        "yarn-sweep"
+    }
+
+    fn validate(&self) -> Result<()> {
+        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
+        within("middle_sweeps", self.middle_sweeps.into(), self.middle_sweeps > 0, "at least 1")?;
+        let middle = self.middle_strain;
+        within("middle_strain", middle.into(), (0.0..=1.0).contains(&middle), "in [0, 1]")?;
+        let (clamp, slack, chords_from) = (self.step_clamp, self.slack, self.chords_from);
+        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")?;
+        within("slack", slack.into(), (0.0..=0.9).contains(&slack), "in [0, 0.9]")?;
+        within("chords_from", chords_from.into(), chords_from >= 0.0, "at least 0")
+    }
 
     fn middle_strain(&self) -> f32 {
         self.middle_strain
@@ -158,10 +186,6 @@ impl Solver for YarnSweep {
 
     fn load(&self) -> f32 {
         4.0
-    }
-
-    fn live(&self) -> [f32; 4] {
-        [self.step_clamp, self.slack, self.chords_from, 0.0]
     }
 }
 
@@ -235,7 +259,8 @@ impl<L: Places> Moving<L> {
     /// Moves the vertices of the lanes that are on; pins bear the pull instead.
     #[inline(always)]
     fn pull(&self, cloth: &YarnView<'_>, vertices: &[u32; LANES], pull: Vec3s, on: Wide) {
-        let way = self.limited.allowed(pull * self.inverse_mass).clamped(Wide::splat(cloth.frame.live.x) * self.rest);
+        let way =
+            self.limited.allowed(pull * self.inverse_mass).clamped(Wide::splat(cloth.live.step_clamp) * self.rest);
         let moved = self.displacement + way;
         if on.all() {
             moved.scatter(|lane, moved| cloth.displacements.set(vertices[lane] as usize, moved));

@@ -36,18 +36,26 @@ use glam::{DVec3, Vec3, Vec4};
 
 use crate::cpu::Run;
 use crate::error::{Error, Result};
-use crate::fields::Domain;
+use crate::fields::{Domain, Spec};
 use crate::mesh::Mesh;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
 use crate::source::{Constant, Source};
+use crate::stage::Stage;
 use crate::stage::edge::{self, between};
+use crate::stage::fields::span;
 use crate::stage::freedom::Freedom;
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("area", include_str!("../../shaders/area.wgsl"))
     .shares(&[&edge::SOURCE])
     .constants(&[("LARGEST", Constant::F32(LARGEST))]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<f32>("rest_areas", Domain::Triangles, "areas in the rest shape [m²]").exact(),
+    Spec::of::<[f32; 4]>("area_shifts", Domain::Vertices, "mean of what triangles propose [m]").floor(span),
+];
 
 /// Mean of what the triangles at a vertex propose.
 pub static LIMIT_AREA: Kernel = Kernel::new("limit_area", &SOURCE, limit_area_body);
@@ -57,12 +65,21 @@ pub static APPLY_AREA: Kernel = Kernel::new("apply_area", &SOURCE, apply_area_bo
 /// How much one pass may scale a triangle.
 const LARGEST: f32 = 2.0;
 
-/// Records one pass, with the smallest and the largest area relative to rest.
-pub fn record(recorder: &mut Recorder<'_>, [least, most]: [f32; 2]) {
-    if recorder.sizes().triangle_corners > 0 {
-        let vertices = recorder.sizes().vertices as u32;
-        recorder.dispatch_range(&LIMIT_AREA, 0..vertices, [least.to_bits(), most.to_bits(), 0, 0]);
-        recorder.dispatch(&APPLY_AREA, Domain::Vertices);
+/// One pass, between prediction and projection.
+#[derive(Clone, Copy, Debug)]
+pub struct AreaLimit {
+    /// Smallest and largest area relative to rest.
+    pub band: [f32; 2],
+}
+
+impl Stage for AreaLimit {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if recorder.sizes().triangle_corners > 0 {
+            let vertices = recorder.sizes().vertices as u32;
+            let [least, most] = self.band.map(f32::to_bits);
+            recorder.dispatch_range(&LIMIT_AREA, 0..vertices, [least, most, 0, 0]);
+            recorder.dispatch(&APPLY_AREA, Domain::Vertices);
+        }
     }
 }
 

@@ -15,15 +15,31 @@ use glam::{Vec3, Vec4};
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
+use crate::fields::{Domain, Spec};
 use crate::mesh::bending::{NARROWEST, SHARPEST, fold};
 use crate::params::{HingeGradients, HingeRow, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::source::{Constant, Source};
+use crate::stage::fields::{tension, turn};
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("bending", include_str!("../../shaders/bending.wgsl"))
     .constants(&[("NARROWEST", Constant::F32(NARROWEST)), ("SHARPEST", Constant::F32(SHARPEST))]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<u32>(
+        "bend_incidence",
+        Domain::BendIncidence,
+        "CSR, entry = other end, weight [N/m]; or hinge << 2 | corner",
+    )
+    .exact(),
+    Spec::of::<HingeRow>("hinges", Domain::Hinges, "folds and their rest angles"),
+    Spec::of::<HingeGradients>("hinge_gradients", Domain::Hinges, "√k ∇φ [√(N/m)]; √k (φ − φ_0) [√(N·m)]"),
+    Spec::of::<f32>("hinge_products", Domain::Hinges, "√k ∇φ·p").floor(turn),
+    Spec::of::<[f32; 4]>("bend_forces", Domain::Vertices, "K p of bending [N]")
+        .floor(|f| Ok(tension(f)?.max(turn(f)? * f.largest("hinge_gradients")?))),
+];
 
 /// Forces of the pairs.
 pub static GATHER_PAIRS: Kernel = Kernel::new("gather_pairs", &SOURCE, gather_pairs_body);

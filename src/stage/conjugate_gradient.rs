@@ -2,6 +2,7 @@
 //!
 //! The operator and the right-hand side belong to the caller: before [`record`] it must have written `residuals` = r,
 //! `searches` = P r, `solutions` = 0 and reduced (r·z, r·r) into `sums[RESIDUAL]` ([`start`] does that from `residuals` alone); its
+//! own one-thread kernel then writes r·r at which to stop into z of `sums[PREVIOUS]`; its
 //! closure must write `products` = A `searches` and reduce their dot product into `sums[CURVATURE]`. One solver serves multipliers
 //! of edges and vectors of vertices: a [`System`] says which fields they are. Dot products are workgroup trees in plain
 //! f32, which measurably gives the same history as f64 ones.
@@ -11,12 +12,12 @@
 //! | x, r, z, p, q = A p | `solutions`, `residuals`, `preconditioned`, `searches`, `products` |
 //! | α = r·z / p·q, β = r·z / (r·z before) | formed from `sums` where they are used |
 //!
-//! It stops at |r| ≤ tolerance · |r_0|, at r = 0, at p·q ≤ 0 (a singular operator, seen through rounding) and at its
+//! It stops at the residual that the caller named, at r = 0, at p·q ≤ 0 (a singular operator, seen through rounding) and at its
 //! bound. Cost per iteration: two dispatches of the operator, two reductions, three more.
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
-use crate::params::{Clock, Frame, GROUP, Meters, sums};
+use crate::params::{GROUP, Meters, sums};
 use crate::program::{Body, Kernel, Recorder, Shape};
 use crate::source::Source;
 use crate::stage::reduce;
@@ -29,7 +30,7 @@ const fn kernel(name: &'static str, body: Body) -> Kernel {
 
 /// Starts at 0 with the diagonal as preconditioner.
 pub static START_SOLVE: Kernel = kernel("start_solve", start_solve_body);
-/// Stores where to stop.
+/// Starts the loop.
 pub static BEGIN_SOLVE: Kernel = kernel("begin_solve", begin_solve_body).shape(Shape::Group);
 /// Ends the loop when the residual is small enough.
 pub static DECIDE_SOLVE: Kernel = kernel("decide_solve", decide_solve_body).shape(Shape::Group);
@@ -47,12 +48,12 @@ pub struct System {
     pub renames: &'static [(&'static str, &'static str)],
     /// Where the inverse diagonal is in the field that stands for `scales`: words per element, and which of them.
     pub scale: [u32; 2],
-    /// Whether it is an elastic solve, with a tolerance and a count of its own.
-    pub elastic: bool,
+    /// Which counter of `meters.solves` counts its iterations.
+    pub counter: u32,
 }
 
 /// Multipliers of edges, A = J W Jᵀ.
-pub const EDGES: System = System { renames: &[("scales", "directions")], scale: [4, 3], elastic: false };
+pub const EDGES: System = System { renames: &[("scales", "directions")], scale: [4, 3], counter: 0 };
 
 /// Records the start of a solve of so many words from `residuals` alone, without the reduction.
 pub fn restart(recorder: &mut Recorder<'_>, system: &System, words: u32) {
@@ -81,10 +82,9 @@ pub fn record(
     apply: impl FnOnce(&mut Recorder<'_>),
     precondition: impl FnOnce(&mut Recorder<'_>),
 ) -> u32 {
-    let kind = [system.elastic.into(), 0, 0, 0];
-    recorder.dispatch_range(&BEGIN_SOLVE, 0..1, kind);
+    recorder.dispatch_range(&BEGIN_SOLVE, 0..1, [0; 4]);
     recorder.repeat(iterations, |recorder| {
-        recorder.dispatch_range(&DECIDE_SOLVE, 0..1, kind);
+        recorder.dispatch_range(&DECIDE_SOLVE, 0..1, [system.counter, 0, 0, 0]);
         apply(recorder);
         recorder.dispatch_with(&ADVANCE, 0..words, arguments(system), system.renames);
         precondition(recorder);
@@ -115,30 +115,17 @@ fn start_solve_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn begin_solve_body(run: &mut Run<'_>) -> Result<()> {
-    let [elastic, ..] = run.arguments();
-    let frame = run.one::<Frame>("frame")?;
-    let clock = run.one::<Clock>("clock")?;
     let mut totals = run.write::<[f32; 4]>("totals")?;
-    let start = totals[sums::RESIDUAL as usize];
-    let goal = if elastic == 0 {
-        frame.live.w * frame.live.w * start[1]
-    } else {
-        let square = clock.span * clock.span;
-        let tolerance = (frame.elastic_tolerance * clock.span).min(frame.elastic_loosest);
-        let rate = frame.elastic_rate * clock.span;
-        let [moving, pulled, ..] = totals[sums::CURVATURE as usize];
-        (tolerance * tolerance * start[1].max(pulled))
-            .min(rate * rate * moving)
-            .max(frame.elastic_floor * square * square)
-    };
-    totals[sums::PREVIOUS as usize] = [start[0], start[1], goal, 0.0];
+    let [energy, square, ..] = totals[sums::RESIDUAL as usize];
+    let before = &mut totals[sums::PREVIOUS as usize];
+    (before[0], before[1]) = (energy, square);
     totals[sums::CURVATURE as usize] = [1.0, 0.0, 0.0, 0.0];
     Ok(())
 }
 
 fn decide_solve_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
-    let [elastic, ..] = run.arguments();
+    let [counter, ..] = run.arguments();
     let mut decisions = run.write::<u32>("decisions")?;
     let mut totals = run.write::<[f32; 4]>("totals")?;
     let mut meters = run.write::<Meters>("meters")?;
@@ -152,11 +139,7 @@ fn decide_solve_body(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     totals[sums::PREVIOUS as usize][0] = residual[0];
-    if elastic == 0 {
-        meters[0].inner_iterations += 1;
-    } else {
-        meters[0].elastic_iterations += 1;
-    }
+    meters[0].solves[counter as usize] += 1;
     Ok(())
 }
 

@@ -42,14 +42,14 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
+use crate::fields::{Domain, Spec};
 use crate::params::{CONTACT_CHANGED, Clock, Contact, FAR, FARTHEST, Frame, SolidRow, Vertex};
 use crate::program::{Kernel, Part, Recorder, Shape};
-use crate::solver::Solver;
 use crate::source::{Constant, Source};
 use crate::stage::distance::{self, Placed, swept_distance};
+use crate::stage::fields::weight;
 use crate::stage::freedom::{self, left_by};
-use crate::stage::{control, strain};
+use crate::stage::{Solver, Stage, control, strain};
 use crate::vector::{padded, turned, xyz};
 
 static SOURCE: Source = Source::new("contact", include_str!("../../shaders/contact.wgsl"))
@@ -60,6 +60,13 @@ static SOURCE: Source = Source::new("contact", include_str!("../../shaders/conta
         ("FALLS", Constant::F32(FALLS)),
         ("SMALLEST", Constant::F32(SMALLEST)),
     ]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<SolidRow>("solids", Domain::Solids, "solids and their way through the frame"),
+    Spec::of::<f32>("distances", Domain::Distances, "signed distances at the nodes of grids [m]"),
+    Spec::of::<Contact>("contacts", Domain::Vertices, "what touches a vertex").floor(|f| Ok(weight(f)?.max(1.0))),
+];
 
 /// Puts vertices outside of the solids and decides what they may do.
 pub static COLLIDE: Kernel = Kernel::new("collide", &SOURCE, collide_body)
@@ -83,35 +90,56 @@ fn pass(recorder: &mut Recorder<'_>, first: bool, frictionless: bool) {
     recorder.set_part(Part::Projection);
 }
 
-/// Records the first pass, after the prediction.
-pub fn begin(recorder: &mut Recorder<'_>) {
-    pass(recorder, true, false);
-}
+/// The first pass, after all forces.
+#[derive(Clone, Copy, Debug)]
+pub struct Meet;
 
-/// Records the projection between collision passes.
-pub fn project(recorder: &mut Recorder<'_>, solver: &dyn Solver, rounds: u32) {
-    // What a solver finds is not final here, so it is not kept as the best state.
-    recorder.set_colliding(true);
-    solver.record(recorder);
-    pass(recorder, false, false);
-    strain::measure(recorder);
-    recorder.set_colliding(false);
-    for (frictionless, rounds) in [(false, rounds.div_ceil(2)), (true, rounds / 2)] {
-        control::repeat_strained(recorder, 0, rounds, |recorder| {
-            strain::keep(recorder);
-            recorder.set_colliding(true);
-            solver.record(recorder);
-            pass(recorder, false, frictionless);
-            recorder.set_colliding(false);
-            strain::measure(recorder);
-            control::judge_strain(recorder, 0, 0);
-        });
+impl Stage for Meet {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        pass(recorder, true, false);
     }
 }
 
-/// Records the end of a substep, after the commit.
-pub fn end(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&REBOUND, Domain::Vertices);
+/// The projection and collision passes in turn, until the limit holds where no vertex is inside.
+#[derive(Clone, Copy, Debug)]
+pub struct Alternate<'a> {
+    /// What projects.
+    pub solver: &'a dyn Solver,
+    /// Rounds at most, beyond the first; in the second half of them friction gives way.
+    pub rounds: u32,
+}
+
+impl Stage for Alternate<'_> {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let round = |recorder: &mut Recorder<'_>, frictionless: bool| {
+            // What a solver finds is not final here, so it is not kept as the best state.
+            recorder.moment.colliding = true;
+            self.solver.record(recorder);
+            pass(recorder, false, frictionless);
+        };
+        round(recorder, false);
+        strain::measure(recorder);
+        recorder.moment.colliding = false;
+        for (frictionless, rounds) in [(false, self.rounds.div_ceil(2)), (true, self.rounds / 2)] {
+            control::repeat_strained(recorder, 0, rounds, |recorder| {
+                strain::keep(recorder);
+                round(recorder, frictionless);
+                recorder.moment.colliding = false;
+                strain::measure(recorder);
+                control::judge_strain(recorder, 0, 0);
+            });
+        }
+    }
+}
+
+/// The end of a substep, after the commit.
+#[derive(Clone, Copy, Debug)]
+pub struct Rebound;
+
+impl Stage for Rebound {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&REBOUND, Domain::Vertices);
+    }
 }
 
 /// Sine of an angle that counts as none: normals of f32 grids are no more exact.

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, REJECTED_FRAMES, UNMEASURED, sums};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::source::{Constant, Source};
+use crate::stage::Stage;
 use crate::substeps;
 
 static SOURCE: Source = Source::new("control", include_str!("../../shaders/control.wgsl")).constants(&[
@@ -24,7 +25,7 @@ const GROWING: f32 = 1.5;
 /// One substep in so many may miss the limit before the mesh counts as finer in places than the load tells.
 const MISSES: u32 = 8;
 
-pub(crate) const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
+const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
     Kernel::new(name, &SOURCE, body).shape(Shape::Group).aliases(&[
         ("decisions", "guards"),
         ("times", "clock"),
@@ -48,14 +49,25 @@ pub static NOTE_BEST: Kernel = kernel("note_best", note_best_body);
 /// Notes the load of a frame.
 pub static NOTE_LOAD: Kernel = kernel("note_load", note_load_body);
 
-/// Records the start of a frame.
-pub fn begin_frame(recorder: &mut Recorder<'_>) {
-    recorder.dispatch_range(&BEGIN_FRAME, 0..1, [0; 4]);
+/// The start of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct BeginFrame;
+
+impl Stage for BeginFrame {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch_range(&BEGIN_FRAME, 0..1, [0; 4]);
+    }
 }
 
-/// Records the start of a substep; must be the first line of a loop over substeps, which leaves `left` of them for others.
-pub fn begin_substep(recorder: &mut Recorder<'_>, left: u32) {
-    recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [left, 0, 0, 0]);
+/// The start of a substep; must be the first line of a loop over substeps, which leaves the last of them for another.
+#[derive(Clone, Copy, Debug)]
+pub struct BeginSubstep;
+
+impl Stage for BeginSubstep {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let left = u32::from(!recorder.moment.last_substep);
+        recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [left, 0, 0, 0]);
+    }
 }
 
 /// Records the decision of a projection loop by the last measured strain, after `iterations` more iterations; `inner` is the
@@ -76,14 +88,19 @@ pub fn repeat_strained(
 }
 
 fn judge(recorder: &mut Recorder<'_>, [iterations, inner, opened, _]: [u32; 4]) {
-    let arguments = [iterations, inner, opened, recorder.colliding().into()];
+    let arguments = [iterations, inner, opened, recorder.moment.colliding.into()];
     let leaves = recorder.sizes().edges.div_ceil(GROUP) as u32;
     recorder.dispatch_range(&JUDGE_STRAIN, 0..leaves, arguments);
 }
 
-/// Records the end of a substep.
-pub fn end_substep(recorder: &mut Recorder<'_>) {
-    recorder.dispatch_range(&END_SUBSTEP, 0..1, [0; 4]);
+/// The end of a substep.
+#[derive(Clone, Copy, Debug)]
+pub struct EndSubstep;
+
+impl Stage for EndSubstep {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch_range(&END_SUBSTEP, 0..1, [0; 4]);
+    }
 }
 
 fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {

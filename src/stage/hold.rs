@@ -13,10 +13,11 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
+use crate::fields::{Domain, Spec};
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::source::{Constant, Source};
+use crate::stage::Stage;
 use crate::stage::freedom::{self, FREE, left_by};
 use crate::stage::integrate::TARGET;
 use crate::vector::{padded, xyz};
@@ -25,13 +26,26 @@ static SOURCE: Source = Source::new("hold", include_str!("../../shaders/hold.wgs
     .shares(&[&freedom::SOURCE])
     .constants(&[("TARGET", Constant::F32(TARGET))]);
 
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<[f32; 4]>("holds", Domain::Vertices, "what the caller leaves of a vertex's motion, as `constraints`")
+        .persistent(),
+    Spec::of::<[f32; 4]>("anchors", Domain::Vertices, "xyz: where a held vertex belongs [m], w: 1 if known")
+        .persistent(),
+];
+
 /// Puts one vertex where its hold wants it.
 pub static HOLD_VERTEX: Kernel =
     Kernel::new("hold_vertex", &SOURCE, hold_vertex_body).aliases(&[("found_constraints", "constraints")]);
 
-/// Records the holds of a substep; after the prediction.
-pub fn record(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&HOLD_VERTEX, Domain::Vertices);
+/// The holds of a substep; after the prediction.
+#[derive(Clone, Copy, Debug)]
+pub struct Holds;
+
+impl Stage for Holds {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&HOLD_VERTEX, Domain::Vertices);
+    }
 }
 
 fn hold_vertex_body(run: &mut Run<'_>) -> Result<()> {

@@ -21,6 +21,7 @@ use crate::fields::Domain;
 use crate::params::{Clock, FARTHEST, Frame, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::source::{Constant, Source};
+use crate::stage::Stage;
 use crate::vector::{padded, turned, xyz};
 
 static SOURCE: Source = Source::new("integrate", include_str!("../../shaders/integrate.wgsl"))
@@ -56,23 +57,41 @@ pub enum Stepping {
     Bdf2,
 }
 
-/// Records the move to another place; once per frame.
-pub fn relocate(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&RELOCATE, Domain::Vertices);
-}
+/// The move to another place; once per frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocate;
 
-/// Records the unconstrained step.
-pub fn predict(recorder: &mut Recorder<'_>, stepping: Stepping) {
-    if stepping == Stepping::Bdf2 {
-        recorder.dispatch(&RECALL, Domain::Vertices);
+impl Stage for Relocate {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&RELOCATE, Domain::Vertices);
     }
-    recorder.dispatch(&PREDICT, Domain::Vertices);
 }
 
-/// Records the end of a substep.
-pub fn commit(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&INSPECT, Domain::Vertices);
-    recorder.dispatch(&COMMIT, Domain::Vertices);
+/// The unconstrained step.
+#[derive(Clone, Copy, Debug)]
+pub struct Predict {
+    /// Order of the time stepping.
+    pub stepping: Stepping,
+}
+
+impl Stage for Predict {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if self.stepping == Stepping::Bdf2 {
+            recorder.dispatch(&RECALL, Domain::Vertices);
+        }
+        recorder.dispatch(&PREDICT, Domain::Vertices);
+    }
+}
+
+/// The end of a substep: what is finite becomes public.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit;
+
+impl Stage for Commit {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&INSPECT, Domain::Vertices);
+        recorder.dispatch(&COMMIT, Domain::Vertices);
+    }
 }
 
 fn relocate_body(run: &mut Run<'_>) -> Result<()> {

@@ -21,7 +21,7 @@ use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, sums};
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
-use crate::stage::{control, reduce};
+use crate::stage::{Stage, control, reduce};
 use crate::vector::xyz;
 
 static SOURCE: Source = Source::new("load", include_str!("../../shaders/load.wgsl"));
@@ -34,9 +34,14 @@ pub static NOTE_TENSION: Kernel = Kernel::new("note_tension", &SOURCE, note_tens
 pub static MEASURE_LOAD: Kernel =
     Kernel::new("measure_load", &SOURCE, measure_load_body).aliases(&[("partials", "strain_partials")]);
 
-/// Records the start of a frame.
-pub fn begin(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&FORGET_TENSION, Domain::Edges);
+/// The start of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct ForgetTension;
+
+impl Stage for ForgetTension {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&FORGET_TENSION, Domain::Edges);
+    }
 }
 
 /// Records the tension that `solutions` along `directions` mean.
@@ -44,11 +49,16 @@ pub fn note(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&NOTE_TENSION, Domain::Edges);
 }
 
-/// Records the meter at the end of a frame.
-pub fn record(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&MEASURE_LOAD, Domain::Edges);
-    reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges, sums::LOAD);
-    recorder.dispatch_range(&control::NOTE_LOAD, 0..1, [0; 4]);
+/// The meter at the end of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter;
+
+impl Stage for Meter {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&MEASURE_LOAD, Domain::Edges);
+        reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges, sums::LOAD);
+        recorder.dispatch_range(&control::NOTE_LOAD, 0..1, [0; 4]);
+    }
 }
 
 fn forget_tension_body(run: &mut Run<'_>) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::fields::Domain;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
+use crate::stage::Stage;
 use crate::vector::padded;
 
 static SOURCE: Source = Source::new("normals", include_str!("../../shaders/normals.wgsl"));
@@ -16,10 +17,15 @@ static SOURCE: Source = Source::new("normals", include_str!("../../shaders/norma
 /// Normal of every vertex.
 pub static GATHER_NORMALS: Kernel = Kernel::new("gather_normals", &SOURCE, gather_normals_body);
 
-/// Records the normals of the committed positions.
-pub fn record(recorder: &mut Recorder<'_>) {
-    if recorder.sizes().triangle_corners > 0 {
-        recorder.dispatch(&GATHER_NORMALS, Domain::Vertices);
+/// Normals for drawing, at the end of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Normals;
+
+impl Stage for Normals {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if recorder.sizes().triangle_corners > 0 {
+            recorder.dispatch(&GATHER_NORMALS, Domain::Vertices);
+        }
     }
 }
 

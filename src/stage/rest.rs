@@ -23,26 +23,66 @@
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Clock, Frame, Vertex};
+use crate::fields::{Domain, Inputs, Spec};
+use crate::params::{Clock, Frame, Vertex, element};
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
+use crate::stage::Stage;
 use crate::vector::{padded, turned, xyz};
 
 static SOURCE: Source = Source::new("rest", include_str!("../../shaders/rest.wgsl"));
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<[f32; 4]>(
+        "previous_positions",
+        Domain::Vertices,
+        "xyz: positions at the end of the last frame [m], w: how long the vertex has been slow [s]; among solids",
+    )
+    .state(),
+    Spec::of::<Rest>("rest", Domain::Fixed(1), "when cloth comes to rest").input(),
+];
 
 /// Gives a vertex that has come to rest the speed at which it moves.
 pub static SETTLE: Kernel = Kernel::new("settle", &SOURCE, settle_body);
 
 /// How long a vertex must have been slow \[s\]: nine frames of 1/60 s, a sixth of the period of a pendulum of 20 cm.
-pub(crate) const TIME: f32 = 0.15;
+const TIME: f32 = 0.15;
 
-/// Records the end of a frame.
-pub fn record(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&SETTLE, Domain::Vertices);
+element! {
+    /// When cloth comes to rest.
+    pub struct Rest {
+        /// Mean speed over a frame below which a vertex comes to rest \[m/s\].
+        pub speed: f32,
+        /// How long it must have been slow for that \[s\].
+        pub(crate) time: f32,
+    }
+}
+
+impl Rest {
+    /// Below this speed \[m/s\].
+    pub fn below(speed: f32) -> Self {
+        Self { speed, time: TIME }
+    }
+}
+
+/// At the end of a frame.
+impl Stage for Rest {
+    fn fields(&self) -> Vec<Spec> {
+        FIELDS.to_vec()
+    }
+
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        inputs.set("rest", *self)
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&SETTLE, Domain::Vertices);
+    }
 }
 
 fn settle_body(run: &mut Run<'_>) -> Result<()> {
+    let rest = run.one::<Rest>("rest")?;
     let frame = run.one::<Frame>("frame")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let clock = run.one::<Clock>("clock")?;
@@ -65,9 +105,9 @@ fn settle_body(run: &mut Run<'_>) -> Result<()> {
         let mean = (vertex.position - before) / frame.dt;
         let fabric = incidence[v] < incidence[v + 1] && vertex.inverse_mass > 0.0;
         let mut slow = 0.0;
-        if fabric && mean.length_squared() < frame.rest_speed * frame.rest_speed {
+        if fabric && mean.length_squared() < rest.speed * rest.speed {
             slow = previous_positions[v][3] + frame.dt;
-            if slow >= frame.rest_time {
+            if slow >= rest.time {
                 velocities[v] = padded(mean);
                 previous_velocities[v] = [mean.x, mean.y, mean.z, previous_velocities[v][3]];
                 if frame.second_order != 0 {
@@ -78,7 +118,7 @@ fn settle_body(run: &mut Run<'_>) -> Result<()> {
             }
         }
         let [x, y, z] = vertex.position.to_array();
-        previous_positions[v] = [x, y, z, slow.min(frame.rest_time)];
+        previous_positions[v] = [x, y, z, slow.min(rest.time)];
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::fields::Domain;
 use crate::params::{Link, Vertex};
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
-use crate::stage::bending;
+use crate::stage::{Stage, bending};
 
 static SOURCE: Source = Source::new("springs", include_str!("../../shaders/springs.wgsl"));
 
@@ -21,16 +21,24 @@ pub static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", &SOURCE, gathe
 /// Sets `forces` to what pins bear of implicit springs.
 pub static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", &SOURCE, keep_pin_force_body);
 
-/// Records the forces of springs and bending: `forces`, or `elastic_forces` where they are integrated implicitly.
-pub fn record(recorder: &mut Recorder<'_>, implicit: bool) {
-    if implicit {
-        let elastic: &'static [(&'static str, &'static str)] = &[("forces", "elastic_forces")];
-        recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::Vertices, elastic);
-        bending::record(recorder, elastic);
-        recorder.dispatch(&KEEP_PIN_FORCE, Domain::Vertices);
-    } else {
-        recorder.dispatch(&GATHER_SPRINGS, Domain::Vertices);
-        bending::record(recorder, &[]);
+/// The forces of springs and bending: `forces`, or `elastic_forces` where they are integrated implicitly.
+#[derive(Clone, Copy, Debug)]
+pub struct Springs {
+    /// Whether they are integrated implicitly.
+    pub implicit: bool,
+}
+
+impl Stage for Springs {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if self.implicit {
+            let elastic: &'static [(&'static str, &'static str)] = &[("forces", "elastic_forces")];
+            recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::Vertices, elastic);
+            bending::record(recorder, elastic);
+            recorder.dispatch(&KEEP_PIN_FORCE, Domain::Vertices);
+        } else {
+            recorder.dispatch(&GATHER_SPRINGS, Domain::Vertices);
+            bending::record(recorder, &[]);
+        }
     }
 }
 

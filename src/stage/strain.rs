@@ -10,8 +10,8 @@ use crate::lanes::{LANES, Vec3s, Wide};
 use crate::params::{Frame, GROUP, Link, Meters, UNMEASURED, Vertex, sums};
 use crate::program::{Kernel, Recorder};
 use crate::source::Source;
-use crate::stage::control;
 use crate::stage::edge::{self, Band};
+use crate::stage::{Stage, control};
 
 static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl")).shares(&[&edge::SOURCE]);
 
@@ -39,15 +39,20 @@ pub fn measure(recorder: &mut Recorder<'_>) {
 
 /// Records keeping the state that was judged last, if it is the best of the last substep so far.
 pub fn keep(recorder: &mut Recorder<'_>) {
-    if recorder.last_substep() && !recorder.colliding() {
+    if recorder.moment.last_substep && !recorder.moment.colliding {
         recorder.dispatch(&KEEP_BEST, Domain::Vertices);
     }
 }
 
-/// Records the end of a frame's last projection: a solver that wandered off gives its best state.
-pub fn finish(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&REVERT_TO_BEST, Domain::Vertices);
-    recorder.dispatch_range(&control::NOTE_BEST, 0..1, [0; 4]);
+/// The end of a frame's last projection: a solver that wandered off gives its best state.
+#[derive(Clone, Copy, Debug)]
+pub struct TakeBest;
+
+impl Stage for TakeBest {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&REVERT_TO_BEST, Domain::Vertices);
+        recorder.dispatch_range(&control::NOTE_BEST, 0..1, [0; 4]);
+    }
 }
 
 fn keep_best_body(run: &mut Run<'_>) -> Result<()> {

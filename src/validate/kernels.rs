@@ -9,7 +9,6 @@ use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::{Domain, Fields};
 use crate::lockstep;
-use crate::params::Frame;
 use crate::program::{Kernel, Recorder};
 use crate::scene::{self, Scene};
 use crate::settings::Settings;
@@ -18,6 +17,7 @@ use crate::source::Source;
 use crate::stage::Stage;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
+use crate::stage::rest::Rest;
 use crate::substeps::Substeps;
 
 /// Vertices per side: odd, above a workgroup's 64, with yarns long enough for chords.
@@ -104,7 +104,7 @@ fn compare_reaching(
 
 /// Whether `settle` gave a vertex its mean velocity: it was slow for long enough, and creeps by more than rounding.
 fn rests(_: &Fields, after: &Fields) -> Result<bool> {
-    let time = after.get::<Frame>("frame")?[0].rest_time;
+    let time = after.one::<Rest>("rest")?.time;
     let slow = after.get::<[f32; 4]>("previous_positions")?.iter().map(|[_, _, _, slow]| *slow >= time);
     let creeps = after.get::<[f32; 4]>("velocities")?.iter().map(|[x, _, _, _]| x.abs() > 1e-3);
     Ok(slow.zip(creeps).any(|both| both == (true, true)))
