@@ -407,7 +407,7 @@ mod tests {
         row.detail.as_ref().expect("a detail").ending
     }
 
-    /// A straight row between two pins is singular at the start of every step (Q4 of the paper), however short.
+    /// A straight row between two pins is singular at the start of every step (appendix A of the paper), however short.
     #[test]
     fn shake_fails_with_its_reason_where_its_direction_is_singular() {
         let row = run(Contest::new(Reference::Shake, scene::patch(4).expect("a scene"), 4, 0.01, 2, 60.0));
