@@ -39,8 +39,8 @@ fn start_solve(invocation: Invocation) {
 }
 
 // Stores where to stop: z = tolerance² · r·r. Curvature starts positive, so that the first test passes.
-// Argument 1 for an elastic solve: its residual is judged by the motion of the cloth and by |M y|², which are in x and y of
-// the curvature (src/stage/elastic.rs).
+// Argument 1 for an elastic solve: its residual is judged by the motion of the cloth and by |M y|², which are in x and
+// y of the curvature (src/stage/elastic.rs).
 @compute @workgroup_size(1)
 fn begin_solve() {
     if (!running()) {

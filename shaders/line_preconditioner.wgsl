@@ -1,5 +1,5 @@
-// What yarns do for a linear solve that has been set up: those between two pins keep their mean strain, and the blocks of A that
-// belong to single yarns, inverted, are its preconditioner.
+// What yarns do for a linear solve that has been set up: those between two pins keep their mean strain, and the blocks
+// of A that belong to single yarns, inverted, are its preconditioner.
 
 @group(0) @binding(7) var<storage, read> directions: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read_write> residuals: array<f32>;
@@ -33,8 +33,8 @@ fn solve_yarn(invocation: Invocation) {
     }
 }
 
-// What find_slack does for the projection: C of every edge of a yarn between two pins, less the mean of C/l as far as it may be
-// kept.
+// What find_slack does for the projection: C of every edge of a yarn between two pins, less the mean of C/l as far as
+// it may be kept.
 @compute @workgroup_size(GROUP)
 fn keep_slack(invocation: Invocation) {
     if (!running()) {

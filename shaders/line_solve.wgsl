@@ -1,11 +1,13 @@
-// The line solve: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each eliminates a run of
-// consecutive rows; the last row of each run is a separator, and the small tridiagonal system of the separators is
-// solved by one of them in workgroup memory. First argument: lanes per yarn, a power of two up to GROUP. An element is one lane of
-// one yarn. frame.live: x = largest step / l, y = part of the strain limit that a yarn between two pins may keep.
+// The line solve: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each eliminates a run
+// of consecutive rows; the last row of each run is a separator, and the small tridiagonal system of the separators is
+// solved by one of them in workgroup memory. First argument: lanes per yarn, a power of two up to GROUP. An element is
+// one lane of one yarn. frame.live: x = largest step / l, y = part of the strain limit that a yarn between two pins may
+// keep.
 
 struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 
-// A row in memory: direction n and diagonal, and W_tail n and the residual, in whose place the solve puts f, y, g, solution.
+// A row in memory: direction n and diagonal, and W_tail n and the residual, in whose place the solve puts f, y, g,
+// solution.
 struct LineRow { direction: vec3<f32>, diagonal: f32, state: vec4<f32> }
 
 @group(0) @binding(0) var<storage, read> yarns: array<YarnSpan>;
@@ -68,8 +70,8 @@ fn vertex_at(yarn: YarnSpan, k: u32) -> u32 {
     return edges[yarn.first + yarn.count - 1u].head;
 }
 
-// Whether both ends of a yarn are pinned. Straight, it has one edge more than it can move: no motion along it changes its
-// length.
+// Whether both ends of a yarn are pinned. Straight, it has one edge more than it can move: no motion along it changes
+// its length.
 fn between_pins(yarn: YarnSpan) -> bool {
     if (yarn.count == 0u || yarn.closed != 0u) {
         return false;
@@ -187,8 +189,8 @@ fn solve_separators(base: u32, count: u32, closed: bool) {
     }
 }
 
-// Solves the yarns of this workgroup, whose lanes have set their rows; solutions are in `state.w` then. Every invocation must
-// call it.
+// Solves the yarns of this workgroup, whose lanes have set their rows; solutions are in `state.w` then. Every
+// invocation must call it.
 fn solve_line(line: Line) {
     let start = line.yarn.first;
     let used = line.first < line.end;

@@ -1,5 +1,5 @@
-// Warm start of fast projection in the residual form: the multipliers μ of the substep before are the first guess, and the
-// momentum balance F = m (u − u*) + Jᵀ μ is kept as a residual, with the diagonal of the geometric stiffness in
+// Warm start of fast projection in the residual form: the multipliers μ of the substep before are the first guess, and
+// the momentum balance F = m (u − u*) + Jᵀ μ is kept as a residual, with the diagonal of the geometric stiffness in
 // H = m + γ Σ max(μ, 0)/l. frame.live: x = largest step / l, z = γ.
 
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
@@ -25,8 +25,8 @@ fn keep_prediction(invocation: Invocation) {
     predictions[v] = displacements[v];
 }
 
-// First guess: the multipliers of the substep before, for this one's span; nothing after a substep that missed its limit, a
-// teleport or an impulse, or where an edge's load is large.
+// First guess: the multipliers of the substep before, for this one's span; nothing after a substep that missed its
+// limit, a teleport or an impulse, or where an edge's load is large.
 @compute @workgroup_size(GROUP)
 fn carry_multiplier(invocation: Invocation) {
     let e = element(invocation);

@@ -1,7 +1,7 @@
 //! The implicit elastic step with held particles against closed forms, a direct solve and the laws it should obey.
 //!
-//! Sections and equations are those of Baraff & Witkin 1998, *Large Steps in Cloth Simulation*. The paper prints no data
-//! to start from: the nets are this file's own.
+//! Sections and equations are those of Baraff & Witkin 1998, *Large Steps in Cloth Simulation*. The paper prints no
+//! data to start from: the nets are this file's own.
 #![cfg(feature = "reference")]
 
 use glam::{DMat3, DVec3};
@@ -186,7 +186,8 @@ fn printed_loop(step: &ElasticStep, weights: &[DVec3], first: f64, epsilon: f64,
     (change, iterations)
 }
 
-// ---------------------------------------------------------------------------------------------------- sections 5 and 5.1
+// ---------------------------------------------------------------------------------------------------- sections 5 and
+// 5.1
 
 #[test]
 fn a_penalty_pin_is_off_by_load_over_stiffness_and_a_held_one_is_not() {
@@ -371,7 +372,8 @@ fn a_moving_pin_follows_a_sine() {
     assert!(swing > 0.02, "the particle below is dragged along, {swing}");
 }
 
-// ---------------------------------------------------------------------------------------------------- sections 5.1 to 5.3
+// ---------------------------------------------------------------------------------------------------- sections 5.1 to
+// 5.3
 
 #[test]
 fn the_filtered_matrix_is_symmetric_and_positive_and_the_full_one_need_not_be() {
@@ -389,8 +391,9 @@ fn the_filtered_matrix_is_symmetric_and_positive_and_the_full_one_need_not_be() 
 
 #[test]
 fn an_indefinite_matrix_ends_the_iterations() {
-    // Section 5.3 assumes a definite A: r·D⁻¹r < 0 where the diagonal is negative, and c·q ≤ 0 where only A is. The second spring stands at 1/1.4 of
-    // its length along (1, 1, 1), which makes −0.4 k across it and +k/15 on the diagonal.
+    // Section 5.3 assumes a definite A: r·D⁻¹r < 0 where the diagonal is negative, and c·q ≤ 0 where only A is. The
+    // second spring stands at 1/1.4 of its length along (1, 1, 1), which makes −0.4 k across it and +k/15 on the
+    // diagonal.
     let slanted = DVec3::splat(1.0 / 3f64.sqrt());
     let cases = [(0.2 * DVec3::X, DVec3::Y, false), (slanted / 1.4, 100.0 * DVec3::new(1.0, -1.0, 0.0), true)];
     for (d, load, positive) in cases {
@@ -435,7 +438,8 @@ fn the_holds_are_exact_after_any_number_of_iterations() {
 
 #[test]
 fn the_printed_preconditioner_needs_many_times_more_iterations() {
-    // Section 5.3 sets P_ii = 1/A_ii and multiplies by P⁻¹, that is, by A_ii; the same relative accuracy ε in its own norm.
+    // Section 5.3 sets P_ii = 1/A_ii and multiplies by P⁻¹, that is, by A_ii; the same relative accuracy ε in its own
+    // norm.
     let step = held_net(Stiffness::Definite);
     let expected = direct(&step).unwrap();
     let r = filtered(&step, &plus(&step.b, -1.0, &step.apply(&step.z)));
@@ -456,7 +460,8 @@ fn the_printed_preconditioner_needs_many_times_more_iterations() {
 
 #[test]
 fn a_pin_that_moves_without_forces_ends_the_iterations() {
-    // Section 5.3 prints δ0 from filter(b). The net at rest, no weight, so b = 0, and only the pin has a prescribed change.
+    // Section 5.3 prints δ0 from filter(b). The net at rest, no weight, so b = 0, and only the pin has a prescribed
+    // change.
     let (mut particles, springs) = net();
     particles.holds[0] = Hold::Fixed;
     particles.z[0] = DVec3::new(0.1, 0.2, -0.3);
@@ -732,7 +737,8 @@ fn elimination_needs_its_pivots_and_reports_singular_matrices() {
 
 #[test]
 fn an_edge_grows_by_a_tenth_of_its_current_length_per_step_at_most() {
-    // The limit of the strain rate of Bridson et al. 2002, quoted in section 2 of Goldenthal et al. 2007: pulled by half of its length per step.
+    // The limit of the strain rate of Bridson et al. 2002, quoted in section 2 of Goldenthal et al. 2007: pulled by
+    // half of its length per step.
     let mut length = 1.0;
     for expected in [1.1, 1.21, 1.331, 1.4641] {
         let next = limit_length_change(length, 1.5 * length, 0.1);

@@ -125,7 +125,8 @@ fn eliminate(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
 
 // -------------------------------------------------------------------------------------------------- SHAKE, RATTLE
 
-/// SHAKE (section 4 of the paper) in smooth motion. The end lies on the constraints, and on the old direction by the definition of the method.
+/// SHAKE (section 4 of the paper) in smooth motion. The end lies on the constraints, and on the old direction by the
+/// definition of the method.
 #[test]
 fn shake_follows_the_direction_of_the_start() {
     let (start, mut v) = moving_arc();
@@ -148,7 +149,8 @@ fn shake_follows_the_direction_of_the_start() {
     }
 }
 
-/// Accelerated SHAKE (section 5 of the paper): old factors find the same root as Newton's method and are made once per step while the motion is smooth.
+/// Accelerated SHAKE (section 5 of the paper): old factors find the same root as Newton's method and are made once per
+/// step while the motion is smooth.
 #[test]
 fn shake_reuses_its_factors() {
     let (start, v) = moving_arc();
@@ -180,8 +182,9 @@ fn shake_rebuilds_when_the_old_matrix_fails() {
     assert!((2..report.iterations).contains(&shake.factorizations), "{shake:?} {report:?}");
 }
 
-/// Appendix A of the paper: the four failures of the old direction (no root, a singular product, no gradient at the end, none
-/// at the start) are typed, move nothing to infinity, and fast projection passes where it has a gradient at the end.
+/// Appendix A of the paper: the four failures of the old direction (no root, a singular product, no gradient at the
+/// end, none at the start) are typed, move nothing to infinity, and fast projection passes where it has a gradient at
+/// the end.
 #[test]
 fn shake_fails_where_the_old_direction_does() {
     let from = |start: [f64; 3], end: [f64; 3]| {
@@ -202,7 +205,8 @@ fn shake_fails_where_the_old_direction_does() {
     );
     assert_eq!(from(x, [1.0, 0.3, 0.0]).0, None, "a small turn");
 
-    // No full rank at the start: straight rows between two pins, in several directions so that rounding does not decide.
+    // No full rank at the start: straight rows between two pins, in several directions so that rounding does not
+    // decide.
     for n in [2usize, 5, 10, 20] {
         for turn in 0..4 {
             let (cos, sin) = (f64::from(turn).cos(), f64::from(turn).sin());
@@ -264,7 +268,8 @@ fn stretching(s: &System, v: &[[f64; 3]]) -> f64 {
     (0..s.edges.len()).map(rate).fold(0.0, f64::max)
 }
 
-/// RATTLE (Andersen 1983): |J v| ≤ 1e-10 after each step, for a chain and for a net. The velocities of SHAKE alone stretch.
+/// RATTLE (Andersen 1983): |J v| ≤ 1e-10 after each step, for a chain and for a net. The velocities of SHAKE alone
+/// stretch.
 #[test]
 fn rattle_keeps_velocities_on_the_constraints() {
     let (arc, arc_velocities) = moving_arc();
@@ -399,8 +404,8 @@ fn a_fabric_moves_as_the_cloth_does() {
 
 // -------------------------------------------------------------------------------------------- residuals, figure 3
 
-/// Section 4.3 of the paper: C(x_0) is second order in h, F fourth order for velocities that do not stretch (second is what the paper asks
-/// for), and the later iterations leave F as it is.
+/// Section 4.3 of the paper: C(x_0) is second order in h, F fourth order for velocities that do not stretch (second is
+/// what the paper asks for), and the later iterations leave F as it is.
 #[test]
 fn residuals_of_one_step_have_their_order() {
     let found: Vec<_> = [50, 100, 200, 400, 800]
@@ -448,8 +453,8 @@ fn residuals_of_stretching_velocities_are_second_order() {
     assert!(found.iter().all(|r| (0.9..=1.1).contains(&(r.last.force / r.first.force)) && r.iterations >= 2));
 }
 
-/// Figure 3 of the paper: along a swing of one second the last iteration leaves F where the first put it, at every step size, and F falls
-/// at least with h².
+/// Figure 3 of the paper: along a swing of one second the last iteration leaves F where the first put it, at every step
+/// size, and F falls at least with h².
 #[test]
 fn residuals_along_a_motion_fall_with_the_step() {
     let largest = |rate: usize| {
@@ -499,8 +504,8 @@ fn conjugate_gradients_agree_with_cholesky() {
     assert!(solve(1e-1) > 1e-3, "a loose solve is not the solution: {:e}", solve(1e-1));
 }
 
-/// With the constraint force written as +Jᵀ λ, not −Jᵀ λ as in the paper, and J as a dense matrix: the same positions, and
-/// the opposite multipliers.
+/// With the constraint force written as +Jᵀ λ, not −Jᵀ λ as in the paper, and J as a dense matrix: the same positions,
+/// and the opposite multipliers.
 #[test]
 fn the_other_convention_has_the_other_sign() {
     // One pin only: a side between two pins is taut and makes the system nearly singular.
@@ -540,8 +545,8 @@ fn the_other_convention_has_the_other_sign() {
     }
 }
 
-/// Radius error of a pendulum from the horizontal, h = 1/60, 10 s: constraints on velocities alone (J v' = 0) drift, with
-/// C(x^n) the error stays, iterated it vanishes.
+/// Radius error of a pendulum from the horizontal, h = 1/60, 10 s: constraints on velocities alone (J v' = 0) drift,
+/// with C(x^n) the error stays, iterated it vanishes.
 #[test]
 fn the_linearised_formula_drifts() {
     let worst = |projector: &mut dyn Projector| {
@@ -587,7 +592,8 @@ fn the_matrix_of_springs_is_definite() {
     assert_eq!(matrix(0.0)[(0, 0)], 1.0);
 }
 
-/// Figure 4 of the paper, at rest: the strain at the top is m g/(k l), so the stiffness that holds a hanging chain of 80 vertices and 0.1 kg is 7750 N/m at 1 %, ten times that at 0.1 %.
+/// Figure 4 of the paper, at rest: the strain at the top is m g/(k l), so the stiffness that holds a hanging chain of
+/// 80 vertices and 0.1 kg is 7750 N/m at 1 %, ten times that at 0.1 %.
 #[test]
 fn a_hanging_chain_needs_its_stiffness() {
     for (limit, expected) in [(1e-2, 7750.0), (1e-3, 77_500.0)] {
@@ -627,8 +633,8 @@ fn a_search_returns_a_stiffness_that_held() {
     assert_eq!(search(0.001, [60_000.0, 1e9]).map(|found| (found.stiffness, found.runs)), Some((60_000.0, 1)));
 }
 
-/// Figure 4 of the paper, in motion: the stiffness that is found for a swinging chain holds the limit in every step and uses it up; one
-/// percent less does not hold it. Ten times less strain needs about ten times the stiffness.
+/// Figure 4 of the paper, in motion: the stiffness that is found for a swinging chain holds the limit in every step and
+/// uses it up; one percent less does not hold it. Ten times less strain needs about ten times the stiffness.
 #[test]
 fn a_search_uses_up_the_limit_of_a_swinging_chain() {
     let swing = |stiffness: f64, limit: f64| {
@@ -665,7 +671,8 @@ fn stiffness_cannot_mend_a_coarse_linearisation() {
     assert!(second(whole(0.98 * found.stiffness)).strain_max > 0.01);
 }
 
-/// Springs approach the constraint like 1/k (section 2 of the paper, which quotes Bercovier and Pat 1984). Six vertices of 0.1 kg, 0.2 m apart, released horizontally.
+/// Springs approach the constraint like 1/k (section 2 of the paper, which quotes Bercovier and Pat 1984). Six vertices
+/// of 0.1 kg, 0.2 m apart, released horizontally.
 #[test]
 fn stiff_springs_approach_the_constraint() {
     let start = row((0..6).map(|k| [0.2 * f64::from(k), 0.0, 0.0]).collect(), 0.2, &[0], 0.1);
@@ -682,8 +689,9 @@ fn stiff_springs_approach_the_constraint() {
     }
 }
 
-/// Section 2 of the paper: conjugate gradients on M + h² K take twice as many iterations for four times the stiffness; the operator of
-/// fast projection does not know k. One linear solve per step loses more energy than fast projection at equal strain.
+/// Section 2 of the paper: conjugate gradients on M + h² K take twice as many iterations for four times the stiffness;
+/// the operator of fast projection does not know k. One linear solve per step loses more energy than fast projection at
+/// equal strain.
 #[test]
 fn stiffness_costs_iterations_and_energy() {
     let s = row((0..400).map(|k| [f64::from(k), 0.0, 0.0]).collect(), 1.0, &[0], 1e-3);
@@ -726,9 +734,9 @@ fn stiffness_costs_iterations_and_energy() {
 
 // ------------------------------------------------------------------------------------------------------- runs
 
-/// Section 5 of the paper: the largest of some steps with which one second passes without a failure. On sheets the order is that of the
-/// paper. On a chain the direction at the end is worth its price: there ICD passes at steps where fast projection runs
-/// out of iterations, and SHAKE is last as everywhere.
+/// Section 5 of the paper: the largest of some steps with which one second passes without a failure. On sheets the
+/// order is that of the paper. On a chain the direction at the end is worth its price: there ICD passes at steps where
+/// fast projection runs out of iterations, and SHAKE is last as everywhere.
 #[test]
 fn the_largest_step_depends_on_the_direction() {
     let passes = |start: &System, projector: &mut dyn Projector, rate: usize| {

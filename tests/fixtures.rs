@@ -1,8 +1,8 @@
 //! Small figures with known results, on the kernels' CPU bodies in single precision, through the public interface.
 //!
-//! *The paper* is Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*. The double-precision counterparts are in
-//! `reference.rs`. What is asserted here to 2e-6 comes from values of order 1 in
-//! f32: one rounding is 6e-8, and a figure takes a few tens of operations.
+//! *The paper* is Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*. The double-precision
+//! counterparts are in `reference.rs`. What is asserted here to 2e-6 comes from values of order 1 in f32: one rounding
+//! is 6e-8, and a figure takes a few tens of operations.
 
 mod common;
 
@@ -747,7 +747,8 @@ fn an_edge_beyond_the_band_goes_to_its_end() {
         if found.report.inner_iterations == 0 {
             near_points(&found.positions, &[[0.75, 0.0, 0.0], [-0.05, 0.0, 0.0]], 2e-6);
         } else {
-            // Newton's method overshoots from below, here to (s + 1/s)/2 of 0.8 with s = 0.75: inside the band, so done.
+            // Newton's method overshoots from below, here to (s + 1/s)/2 of 0.8 with s = 0.75: inside the band, so
+            // done.
             near(distance(found.positions[0], found.positions[1]), 0.8 * (0.75 + 1.0 / 0.75) / 2.0, 2e-6);
         }
         assert_eq!(found.report.converged, Some(true));

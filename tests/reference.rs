@@ -231,8 +231,8 @@ fn operator_is_symmetric_and_equals_its_parts() {
     near(dot(&u, &av), dot(&v, &au), 1e-12 * dot(&u, &au));
 }
 
-/// Condition number of A for a chain of N edges hung by one end, unit masses: 678, 10502, 166520 for N = 20, 80, 320, close
-/// to 16 N²/π², which is that of the second difference with one fixed end.
+/// Condition number of A for a chain of N edges hung by one end, unit masses: 678, 10502, 166520 for N = 20, 80, 320,
+/// close to 16 N²/π², which is that of the second difference with one fixed end.
 #[test]
 fn condition_number_of_a_chain() {
     for (edge_count, expected) in [(20, 678.0), (80, 10502.0), (320, 166_520.0)] {
@@ -249,8 +249,8 @@ fn condition_number_of_a_chain() {
     }
 }
 
-/// Section 4.3 of the paper, for n = 71: E = 2n(n − 1) = 9940 unknowns against 3n² + E = 25063 of the implicit direction, and
-/// the smaller matrix is positive definite on generic positions.
+/// Section 4.3 of the paper, for n = 71: E = 2n(n − 1) = 9940 unknowns against 3n² + E = 25063 of the implicit
+/// direction, and the smaller matrix is positive definite on generic positions.
 #[test]
 fn fast_projection_is_smaller_and_definite() {
     let mut s = net(71);
@@ -328,7 +328,8 @@ fn perpendicular_end() {
     near_printed(&strains(&mut free, 2), &[0.2, 0.017, 1.4e-4], 2);
 }
 
-/// Appendix A, no gradient at the end: coincident ends make A = 0. That is reported, nothing moves, and half the step cures it.
+/// Appendix A, no gradient at the end: coincident ends make A = 0. That is reported, nothing moves, and half the step
+/// cures it.
 #[test]
 fn collapsed_edge_is_detected_and_halving_cures_it() {
     let start = pinned_edge([1.0, 0.0, 0.0]);
@@ -376,7 +377,8 @@ fn double_root_converges_linearly() {
     near(report.strain, 6.5e-13, 1e-13);
 }
 
-/// Appendix A, no gradient at the start: the start of the step plays no part, so an edge of length 0 there does no harm.
+/// Appendix A, no gradient at the start: the start of the step plays no part, so an edge of length 0 there does no
+/// harm.
 #[test]
 fn projection_does_not_look_at_the_start() {
     let mut from_nowhere = pinned_edge([0.0, 1.2, 0.0]);
@@ -398,8 +400,8 @@ fn free_ends_converge_quadratically() {
 
 // ------------------------------------------------------------------------------------------- singular systems
 
-/// A flat row with both ends pinned has n − 1 edges and n − 2 free vertices, one constraint too many. 1e-2 m of sag: slow, not
-/// monotone, survives.
+/// A flat row with both ends pinned has n − 1 edges and n − 2 free vertices, one constraint too many. 1e-2 m of sag:
+/// slow, not monotone, survives.
 #[test]
 fn taut_row_with_sag() {
     let sagged = |k: usize| if k == 0 || k == 10 { 0.0 } else { -0.01 };
@@ -540,7 +542,8 @@ fn first_steps_agree() {
     }
 }
 
-/// Section 4.3 and figure 3 of the paper: F after the first and the last iteration, second order in h, the last hardly worse.
+/// Section 4.3 and figure 3 of the paper: F after the first and the last iteration, second order in h, the last hardly
+/// worse.
 #[test]
 fn force_residual_is_second_order() {
     let expected = [
@@ -616,8 +619,8 @@ fn icd_converges_quadratically() {
     }
 }
 
-/// Theorem 1 of the paper, section 4.2: the ICD root is the nearest feasible point: equal to a minimiser found over the joint angles, M-orthogonal
-/// to the constraints, and cheaper than where fast projection ends.
+/// Theorem 1 of the paper, section 4.2: the ICD root is the nearest feasible point: equal to a minimiser found over the
+/// joint angles, M-orthogonal to the constraints, and cheaper than where fast projection ends.
 #[test]
 fn icd_is_step_and_project() {
     let (start, h) = arc_chain();
@@ -782,8 +785,8 @@ fn pendulum_loses_the_energy_it_should() {
     }
 }
 
-/// A pendulum against a fine Runge-Kutta solution: the position error after a second falls with first order; so does the energy
-/// lost.
+/// A pendulum against a fine Runge-Kutta solution: the position error after a second falls with first order; so does
+/// the energy lost.
 #[test]
 fn pendulum_is_first_order() {
     let exact = single_pendulum_angle(1.0);
@@ -867,8 +870,8 @@ fn double_pendulum_is_first_order() {
 
 // ----------------------------------------------------------------------------------------------------- statics
 
-/// Eqs. (3), (4) of the paper: a chain of ten vertices, 0.1 kg and 0.1 m each, hung by the first: λ is half the weight below. The top edge
-/// reads low because its gradient is taken while it is 2.7 % long; the force 2 λ |d|/l is right.
+/// Eqs. (3), (4) of the paper: a chain of ten vertices, 0.1 kg and 0.1 m each, hung by the first: λ is half the weight
+/// below. The top edge reads low because its gradient is taken while it is 2.7 % long; the force 2 λ |d|/l is right.
 #[test]
 fn multipliers_carry_the_weight() {
     let (h, weight) = (1.0 / 60.0, 0.1 * G);
@@ -926,8 +929,8 @@ fn settled_sag(edge_count: usize, span: f64, projector: &mut dyn Projector, h: f
     s.positions.iter().map(|x| -x[1]).fold(0.0, f64::max)
 }
 
-/// The funicular polygon of a chain of length 1 over a span of 0.5, whose limit is the catenary (sag 0.398194): its sag and
-/// slope for several numbers of edges, and the chain that settles into it to 1e-4.
+/// The funicular polygon of a chain of length 1 over a span of 0.5, whose limit is the catenary (sag 0.398194): its sag
+/// and slope for several numbers of edges, and the chain that settles into it to 1e-4.
 #[test]
 fn chain_settles_into_the_funicular_polygon() {
     for (n, sag, slope) in [

@@ -10,9 +10,8 @@ use super::{Failure, Projection, Projector, System};
 /// at x^n.
 ///
 /// Without C(x^n) this asks for J v' = 0, a constraint on velocities alone; with constraint forces +Jᵀ λ it is
-/// (J W Jᵀ) λ = −(J W f + J v/h). What one step leaves of C then stays for ever and adds up; with C(x^n) in its place the
-/// error stays bounded. There is no limit to
-/// miss, so the only failures are those of the solver.
+/// (J W Jᵀ) λ = −(J W f + J v/h). What one step leaves of C then stays for ever and adds up; with C(x^n) in its place
+/// the error stays bounded. There is no limit to miss, so the only failures are those of the solver.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linearized {
     /// Whether C(x^n) is on the right side.

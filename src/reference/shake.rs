@@ -152,7 +152,8 @@ struct Factors {
 
 impl Factors {
     fn new(matrix: SparseColMat<usize, f64>) -> Result<Self, Failure> {
-        // A row of zeros is singular whatever the rounding of its pivot: an edge that turned by a right angle is the smallest example.
+        // A row of zeros is singular whatever the rounding of its pivot: an edge that turned by a right angle is the
+        // smallest example.
         let mut rows = vec![0.0f64; matrix.nrows()];
         matrix.triplet_iter().for_each(|t| rows[t.row] = rows[t.row].max(t.val.abs()));
         if rows.contains(&0.0) {

@@ -13,7 +13,7 @@
 //! |---|---|---|---|
 //! | [`GaussSeidel`] | one dispatch per color | n² sweeps for coherent strain | many small substeps, coarse limits |
 //! | [`Jacobi`] | two dispatches | several times more sweeps | as a baseline, or where coloring is poor |
-//! | [`FastProjection`] | one linear solve | n inner iterations with the diagonal, a handful with [lines](line_preconditioner) | small limits |
+//! | [`FastProjection`] | one linear solve | n; not with [lines](line_preconditioner) | small limits |
 //! | [`YarnSweep`] | one dispatch per family of yarns | not with n | wherever the mesh has yarns |
 //! | [`Auto`] | one of the last two | not with n | always; it is the default |
 //!
@@ -62,8 +62,8 @@ pub trait Solver: std::fmt::Debug + Send + Sync {
         [0.0; 4]
     }
 
-    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit. A
-    /// frame may pass through strain that nobody sees, but what is left of it enters the velocity.
+    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit.
+    /// A frame may pass through strain that nobody sees, but what is left of it enters the velocity.
     fn middle_strain(&self) -> f32 {
         0.0
     }

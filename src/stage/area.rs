@@ -9,12 +9,12 @@
 //! takes the mean of what its triangles propose, those that are content included: one pass of Jacobi. Pins stay; a
 //! pinned corner outweighs free ones, so a triangle with a pin is scaled about the pin (with two, about their middle).
 //!
-//! **A heuristic.** Uniform scaling is the simple proposal and not the minimizer: the smallest mass-weighted motion that
-//! reaches the same area is no uniform scaling, and costs less than half of one on a right triangle of equal masses
-//! (0.0556 instead of 0.1430). One pass of means reaches the band nowhere but in single triangles, and does not keep
-//! the momentum where vertices have different numbers of triangles. The edge projection follows and has the last word:
-//! lengths hold their limit, areas need not. Scaling does not undo shear; where edges do not stretch, the projection
-//! takes it back.
+//! **A heuristic.** Uniform scaling is the simple proposal and not the minimizer: the smallest mass-weighted motion
+//! that reaches the same area is no uniform scaling, and costs less than half of one on a right triangle of equal
+//! masses (0.0556 instead of 0.1430). One pass of means reaches the band nowhere but in single triangles, and does not
+//! keep the momentum where vertices have different numbers of triangles. The edge projection follows and has the last
+//! word: lengths hold their limit, areas need not. Scaling does not undo shear; where edges do not stretch, the
+//! projection takes it back.
 //!
 //! **Energy.** Shrinking takes energy. Growing gives it: a proposal is not the gradient of anything, and slivers are
 //! thrown apart again and again. A sheet of 9 × 9 vertices whose edges may have half to one and a half of their length

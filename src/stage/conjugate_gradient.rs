@@ -1,10 +1,10 @@
 //! Preconditioned conjugate gradients on A x = r, matrix-free, all scalars on the device.
 //!
 //! The operator and the right-hand side belong to the caller: before [`record`] it must have written `residuals` = r,
-//! `searches` = P r, `solutions` = 0 and reduced (r·z, r·r) into `sums[RESIDUAL]` ([`start`] does that from `residuals` alone); its
-//! closure must write `products` = A `searches` and reduce their dot product into `sums[CURVATURE]`. One solver serves multipliers
-//! of edges and vectors of vertices: a [`System`] says which fields they are. Dot products are workgroup trees in plain
-//! f32, which measurably gives the same history as f64 ones.
+//! `searches` = P r, `solutions` = 0 and reduced (r·z, r·r) into `sums[RESIDUAL]` ([`start`] does that from `residuals`
+//! alone); its closure must write `products` = A `searches` and reduce their dot product into `sums[CURVATURE]`. One
+//! solver serves multipliers of edges and vectors of vertices: a [`System`] says which fields they are. Dot products
+//! are workgroup trees in plain f32, which measurably gives the same history as f64 ones.
 //!
 //! | symbol | name |
 //! |---|---|
@@ -69,9 +69,9 @@ fn arguments(system: &System) -> [u32; 4] {
     [system.scale[0], system.scale[1], 0, 0]
 }
 
-/// Records a solve of so many words, of at most `iterations` iterations, with `apply` as its operator; returns the guard
-/// word of its loop. `precondition` may replace z = r/diagonal by something better: it writes `preconditioned` and the
-/// leaves of r·z and r·r ([`DOT_RESIDUALS`]) over the first `dotted` words, or nothing.
+/// Records a solve of so many words, of at most `iterations` iterations, with `apply` as its operator; returns the
+/// guard word of its loop. `precondition` may replace z = r/diagonal by something better: it writes `preconditioned`
+/// and the leaves of r·z and r·r ([`DOT_RESIDUALS`]) over the first `dotted` words, or nothing.
 pub fn record(
     recorder: &mut Recorder<'_>,
     system: &System,
