@@ -45,7 +45,7 @@ pub struct Yarns {
     /// Ranges of `yarns`, one per family.
     pub families: Vec<Range<u32>>,
     /// Whether an open yarn with vertices to move has both its ends pinned: straight, it is singular
-    /// ([`crate::solver::lines`]).
+    /// ([`crate::solver::line_solve`]).
     pub between_pins: bool,
 }
 
