@@ -186,8 +186,7 @@ fn printed_loop(step: &ElasticStep, weights: &[DVec3], first: f64, epsilon: f64,
     (change, iterations)
 }
 
-// ---------------------------------------------------------------------------------------------------- sections 5 and
-// 5.1
+// -------------------------------------------------------------------------------------------------- sections 5 and 5.1
 
 #[test]
 fn a_penalty_pin_is_off_by_load_over_stiffness_and_a_held_one_is_not() {
@@ -372,8 +371,7 @@ fn a_moving_pin_follows_a_sine() {
     assert!(swing > 0.02, "the particle below is dragged along, {swing}");
 }
 
-// ---------------------------------------------------------------------------------------------------- sections 5.1 to
-// 5.3
+// ------------------------------------------------------------------------------------------------- sections 5.1 to 5.3
 
 #[test]
 fn the_filtered_matrix_is_symmetric_and_positive_and_the_full_one_need_not_be() {
