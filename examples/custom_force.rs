@@ -1,8 +1,8 @@
 //! A force of your own: a kernel in WGSL, the same in Rust, a field for its data, recorded as a stage.
 //!
-//! `cargo run --example custom_force` attracts a sheet to a point, with a strength of its own at every vertex. The stage
-//! runs on the CPU and, where there is an adapter, on the GPU; `lockstep::compare` holds one against the other after
-//! every dispatch, as the library's own kernels are tested.
+//! `cargo run --example custom_force` attracts a sheet to a point, with a strength of its own at every vertex. The
+//! stage runs on the CPU and, where there is an adapter, on the GPU; `lockstep::compare` holds one against the other
+//! after every dispatch, as the library's own kernels are tested.
 
 use std::sync::Arc;
 

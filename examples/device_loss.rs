@@ -1,8 +1,9 @@
 //! A device is lost in the middle of a run, and the run ends with the same bytes as if it had not been.
 //!
-//! `cargo run --example device_loss` plays a host that takes a checkpoint every ten frames and keeps what it said to the
-//! cloth since. When a call is [`Error::DeviceLost`] it opens a device anew, makes the cloth anew, gives it the checkpoint and
-//! says everything again. After three losses within ten seconds of simulation it goes on without a device, and says so.
+//! `cargo run --example device_loss` plays a host that takes a checkpoint every ten frames and keeps what it said to
+//! the cloth since. When a call is [`Error::DeviceLost`] it opens a device anew, makes the cloth anew, gives it the
+//! checkpoint and says everything again. After three losses within ten seconds of simulation it goes on without a
+//! device, and says so.
 
 use taut::{Backend, Cloth, Error, FrameInput, Gpu, PinTarget, Result, Settings, scene};
 

@@ -241,8 +241,8 @@ fn woven(mesh: &Mesh) {
     }
 }
 
-/// A scene becomes a cloth, unless it is refused, and stays finite for two frames. Its own world, with the solver left to the
-/// library and few substeps: a file may ask for a million of them.
+/// A scene becomes a cloth, unless it is refused, and stays finite for two frames. Its own world, with the solver left
+/// to the library and few substeps: a file may ask for a million of them.
 fn moves(scene: Scene) {
     let script = scene.script.clone();
     let settings = Settings {

@@ -88,8 +88,8 @@ fn node_motion(line: Line, i: u32, bound: f32) -> vec3<f32> {
     return clamped(node_inverse_mass(line, i) * pull, yarn_sweep.step_clamp * bound);
 }
 
-// Taut chords: from coarse to fine, no part of a yarn may span more than its rest length. Two projections per level, each
-// interpolated to the vertices along the chords.
+// Taut chords: from coarse to fine, no part of a yarn may span more than its rest length. Two projections per level,
+// each interpolated to the vertices along the chords.
 @compute @workgroup_size(GROUP)
 fn project_chords(invocation: Invocation) {
     if (!running()) {

@@ -1,9 +1,9 @@
-// Contact of vertices with solids: an inequality with Coulomb friction. A vertex that would end inside a solid is put on its
-// surface and may then move across the normal only (S = I − n nᵀ of Baraff & Witkin 1998, eq. 13). What is withheld from it
-// decides: an attractive force releases it, friction within the cone keeps it where it is.
+// Contact of vertices with solids: an inequality with Coulomb friction. A vertex that would end inside a solid is put
+// on its surface and may then move across the normal only (S = I − n nᵀ of Baraff & Witkin 1998, eq. 13). What is
+// withheld from it decides: an attractive force releases it, friction within the cone keeps it where it is.
 
-// What touches a vertex: normal, 1 + number of the solid or 0, the reaction at which it withholds nothing, speed along the normal
-// after the step.
+// What touches a vertex: normal, 1 + number of the solid or 0, the reaction at which it withholds nothing, speed along
+// the normal after the step.
 struct Contact { normal: vec3<f32>, solid: u32, base: vec3<f32>, leaving: f32 }
 
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
@@ -60,8 +60,8 @@ fn nearest_solid(position: vec3<f32>, u: vec3<f32>) -> Found {
     return nearest;
 }
 
-// Speed with which a vertex leaves after an impact [m/s]: restitution times the speed that it had there. Velocities are half a
-// step ahead of positions: that half is taken off before and added after.
+// Speed with which a vertex leaves after an impact [m/s]: restitution times the speed that it had there. Velocities are
+// half a step ahead of positions: that half is taken off before and added after.
 fn bounce_speed(solid: SolidRow, n: vec3<f32>, approach: f32, gap: f32) -> f32 {
     let fall = -dot(frame.gravity, n);
     let speed = approach / clock.h - 0.5 * clock.span * fall;
@@ -76,8 +76,8 @@ fn bounce_speed(solid: SolidRow, n: vec3<f32>, approach: f32, gap: f32) -> f32 {
 // Change of a vertex's motion along a surface, and of what the contact withholds from it.
 struct Friction { slip: vec3<f32>, taken: vec3<f32> }
 
-// Coulomb friction: T is what the vertex would slip without it, the motion there is and what is withheld of it. Within the cone,
-// |T| ≤ μ |D·n|, all of it is withheld; beyond it μ_k |D·n|. It never moves a vertex on.
+// Coulomb friction: T is what the vertex would slip without it, the motion there is and what is withheld of it.
+// Within the cone, |T| ≤ μ |D·n|, all of it is withheld; beyond it μ_k |D·n|. It never moves a vertex on.
 fn rub(solid: SolidRow, n: vec3<f32>, relative: vec3<f32>, taken: vec3<f32>) -> Friction {
     let slip = relative - dot(relative, n) * n;
     let held = taken - dot(taken, n) * n;
@@ -175,8 +175,8 @@ fn collide(invocation: Invocation) {
     found_constraints[v] = constraint;
 }
 
-// After the commit: what touches a solid moves with its surface along the normal, or leaves it again. It neither goes on
-// into it, nor keeps the speed of being pushed out.
+// After the commit: what touches a solid moves with its surface along the normal, or leaves it again. It neither goes
+// on into it, nor keeps the speed of being pushed out.
 @compute @workgroup_size(GROUP)
 fn rebound(invocation: Invocation) {
     let v = element(invocation);

@@ -1,5 +1,5 @@
-// One-thread kernels that open and close loops, frames and substeps. Beside them only the end of a linear solve writes guards,
-// and they decide by comparing stored values, or products of them, so that CPU and GPU decide alike.
+// One-thread kernels that open and close loops, frames and substeps. Beside them only the end of a linear solve writes
+// guards, and they decide by comparing stored values, or products of them, so that CPU and GPU decide alike.
 
 @group(0) @binding(0) var<storage, read_write> decisions: array<u32>; // guards
 @group(0) @binding(1) var<storage, read_write> times: array<Clock>;   // clock
@@ -74,9 +74,11 @@ fn begin_substep() {
 }
 
 // Folds the leaves of a measurement, notes the strain and ends the loop where it is within the limit: one workgroup.
-// Arguments: iterations done, guard word of a loop inside that should have ended before its bound (0: none), guard word of
-// a loop that starts here where the strain is not within the limit (0: the own loop goes on or ends), 1 if a collision pass
-// follows.
+// Arguments:
+// x: iterations done.
+// y: guard word of a loop inside that should have ended before its bound, or 0.
+// z: guard word of a loop that starts here where the strain is not within the limit; 0: the own loop goes on or ends.
+// w: 1 if a collision pass follows.
 @compute @workgroup_size(GROUP)
 fn judge_strain(invocation: Invocation) {
     var most = 0.0;

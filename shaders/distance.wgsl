@@ -129,8 +129,8 @@ fn inner_radius(solid: SolidRow) -> f32 {
 fn swept_distance(solid: SolidRow, a: vec3<f32>, b: vec3<f32>) -> vec4<f32> {
     let end = signed_distance(solid, b);
     let travel = length(b - a);
-    // Too short a way to come out on another side, or out of reach: no point of it is further from the end than its length.
-    // Beyond its grid the distance to a body may be told longer than it is, by a factor of √2 at most.
+    // Too short a way to come out on another side, or out of reach: no point of it is further from the end than its
+    // length. Beyond its grid the distance to a body may be told longer than it is, by a factor of √2 at most.
     let sure = select(1.0, SURE, solid.kind == GRID);
     if (2.0 * travel < inner_radius(solid) || sure * end.w >= travel) {
         return end;

@@ -1,9 +1,10 @@
-// One inextensible edge, as every projection sees it. Goldenthal et al. (2007), eq. (1), taken as a length: C = |d| − L, with
-// ∂C/∂x_head = n = d/|d| and ∂C/∂x_tail = −n. L is the end of the stretch band that is nearest to |d|; with the default band of
-// width 0 it is the rest length. A file that shares this one declares `vertices` and `displacements`.
+// One inextensible edge, as every projection sees it. Goldenthal et al. (2007), eq. (1), taken as a length:
+// C = |d| − L, with ∂C/∂x_head = n = d/|d| and ∂C/∂x_tail = −n. L is the end of the stretch band that is nearest to
+// |d|; with the default band of width 0 it is the rest length. A file that shares this one declares `vertices` and
+// `displacements`.
 
-// From one vertex to another at the end of the substep [m]. Displacements are small and positions are not: their differences are
-// taken apart.
+// From one vertex to another at the end of the substep [m]. Displacements are small and positions are not: their
+// differences are taken apart.
 fn between(tail: u32, head: u32) -> vec3<f32> {
     return (vertices[head].position - vertices[tail].position) + (displacements[head].xyz - displacements[tail].xyz);
 }

@@ -1,5 +1,6 @@
-// Implicit elasticity of the predictor: (M − τ² K) y = τ² (f + K u), u += y, with u the prediction without the springs, τ the
-// span of the substep, f and K = ∂f/∂x of the springs at its start (Baraff & Witkin 1998, eq. 15–16, in displacements).
+// Implicit elasticity of the predictor: (M − τ² K) y = τ² (f + K u), u += y, with u the prediction without the springs,
+// τ the span of the substep, f and K = ∂f/∂x of the springs at its start (Baraff & Witkin 1998, eq. 15–16, in
+// displacements).
 
 // What may be left of a solve: a part of M y per second of the step, and no more than that part; a change of the cloth's speed
 // relative to that speed [1/s]; r·r over τ⁴ [N²]. Then the time by which stiffness damps [s], and whether `bend_forces` say anything.
@@ -43,8 +44,8 @@ fn damped() -> f32 {
     return clock.span * clock.span + elastic.damping * clock.span;
 }
 
-// Direction of a spring times the root of what acts along it, and what acts across it: k (1 − l/|d|), not below 0 so that K
-// stays definite.
+// Direction of a spring times the root of what acts along it, and what acts across it: k (1 − l/|d|), not below 0 so
+// that K stays definite.
 @compute @workgroup_size(GROUP)
 fn linearize_spring(invocation: Invocation) {
     let e = element(invocation);
@@ -62,9 +63,10 @@ fn linearize_spring(invocation: Invocation) {
     spring_directions[e] = direction;
 }
 
-// 1/diagonal of M − τ² K and the mass, 0 for a pinned vertex; the same in all directions where S may couple them. u starts
-// where the springs moved it in the substep before, if that was a good one: f becomes f − M y/τ². Summed up: |M (u − τ² g)|², what
-// moves, and |M y|².
+// Scales: 1/diagonal of M − τ² K and the mass; 0 for a pinned vertex, one for all directions where S may couple them.
+// Motions: u starts where the springs moved it in the substep before, if that was a good one.
+// Forces: f becomes f − M y/τ².
+// Summed up: |M (u − τ² g)|², what moves, and |M y|².
 @compute @workgroup_size(GROUP)
 fn start_elastic(invocation: Invocation) {
     if (!running()) {
@@ -170,8 +172,8 @@ fn apply_elastic(invocation: Invocation) {
     elastic_motions[v] = vec4<f32>(allowed(v, elastic_motions[v].xyz + elastic_solutions[v].xyz), 0.0);
 }
 
-// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere. Holds
-// bear what they take of it all; contacts come later.
+// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere.
+// Holds bear what they take of it all; contacts come later.
 @compute @workgroup_size(GROUP)
 fn bear_elastic(invocation: Invocation) {
     let v = element(invocation);

@@ -1,10 +1,11 @@
-// What vertices may do: S and W = S/m of Baraff & Witkin (1998), eq. 13, and what is left for pins, holds and contacts to bear.
+// What vertices may do: S and W = S/m of Baraff & Witkin (1998), eq. 13, and what is left for pins, holds and contacts
+// to bear.
 
 // What holds and contacts leave of a vertex's motion; read only where frame.constrained says that there is any.
 @group(0) @binding(104) var<storage, read> constraints: array<vec4<f32>>;
 
-// What a constraint leaves of a motion, S of Baraff & Witkin (1998, eq. 13): (n, 1) leaves what is across n, everything where
-// n = 0; (n, 0) leaves what is along n, nothing where n = 0.
+// What a constraint leaves of a motion, S of Baraff & Witkin (1998, eq. 13): (n, 1) leaves what is across n, everything
+// where n = 0; (n, 0) leaves what is along n, nothing where n = 0.
 fn left_by(constraint: vec4<f32>, motion: vec3<f32>) -> vec3<f32> {
     return constraint.w * motion + ((1.0 - 2.0 * constraint.w) * dot(constraint.xyz, motion)) * constraint.xyz;
 }

@@ -1,5 +1,5 @@
-// What yarns do for a linear solve that has been set up: those between two pins keep their mean strain, and the blocks of A that
-// belong to single yarns, inverted, are its preconditioner.
+// What yarns do for a linear solve that has been set up: those between two pins keep their mean strain, and the blocks
+// of A that belong to single yarns, inverted, are its preconditioner.
 
 struct FastProjectionLive { step_clamp: f32, slack: f32, warm_start: f32, tolerance: f32 }
 
@@ -36,8 +36,8 @@ fn solve_yarn(invocation: Invocation) {
     }
 }
 
-// What find_slack does for the projection: C of every edge of a yarn between two pins, less the mean of C/l as far as it may be
-// kept.
+// What find_slack does for the projection: C of every edge of a yarn between two pins, less the mean of C/l as far as
+// it may be kept.
 @compute @workgroup_size(GROUP)
 fn keep_slack(invocation: Invocation) {
     if (!running()) {

@@ -5,7 +5,8 @@
 
 struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 
-// A row in memory: direction n and diagonal, and W_tail n and the residual, in whose place the solve puts f, y, g, solution.
+// A row in memory: direction n and diagonal, and W_tail n and the residual, in whose place the solve puts f, y, g,
+// solution.
 struct LineRow { direction: vec3<f32>, diagonal: f32, state: vec4<f32> }
 
 @group(0) @binding(0) var<storage, read> yarns: array<YarnSpan>;
@@ -68,8 +69,8 @@ fn vertex_at(yarn: YarnSpan, k: u32) -> u32 {
     return edges[yarn.first + yarn.count - 1u].head;
 }
 
-// Whether both ends of a yarn are pinned. Straight, it has one edge more than it can move: no motion along it changes its
-// length.
+// Whether both ends of a yarn are pinned. Straight, it has one edge more than it can move: no motion along it changes
+// its length.
 fn between_pins(yarn: YarnSpan) -> bool {
     if (yarn.count == 0u || yarn.closed != 0u) {
         return false;
@@ -187,8 +188,8 @@ fn solve_separators(base: u32, count: u32, closed: bool) {
     }
 }
 
-// Solves the yarns of this workgroup, whose lanes have set their rows; solutions are in `state.w` then. Every invocation must
-// call it.
+// Solves the yarns of this workgroup, whose lanes have set their rows; solutions are in `state.w` then. Every
+// invocation must call it.
 fn solve_line(line: Line) {
     let start = line.yarn.first;
     let used = line.first < line.end;

@@ -56,8 +56,8 @@ fn turned(q: vec4<f32>, v: vec3<f32>) -> vec3<f32> {
     return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v);
 }
 
-// Whether all magnitudes are below 2⁶⁰, NaN and infinity told by their bits: WGSL lets a compiler assume that they do not
-// exist.
+// Whether all magnitudes are below 2⁶⁰, NaN and infinity told by their bits: WGSL lets a compiler assume that they do
+// not exist.
 fn bounded(value: vec3<f32>) -> bool {
     return all((bitcast<vec3<u32>>(value) & vec3<u32>(0x7fffffffu)) < vec3<u32>(0x5d800000u));
 }
@@ -68,9 +68,9 @@ fn sane(value: vec3<f32>) -> bool {
 
 var<workgroup> lanes: array<vec2<f32>, GROUP>;
 
-// Reductions over a workgroup: eight invocations fold eight lanes each, then the first folds their results. Two barriers
-// instead of a tree's seven: barriers are what software adapters pay for. Every invocation must call them; the result
-// is for lane 0.
+// Reductions over a workgroup: eight invocations fold eight lanes each, then the first folds their results. Two
+// barriers instead of a tree's seven: barriers are what software adapters pay for. Every invocation must call them; the
+// result is for lane 0.
 fn group_sum(value: vec2<f32>, lane: u32) -> vec2<f32> {
     lanes[lane] = value;
     workgroupBarrier();

@@ -28,8 +28,8 @@ fn keep_prediction(invocation: Invocation) {
     predictions[v] = displacements[v];
 }
 
-// First guess: the multipliers of the substep before, for this one's span; nothing after a substep that missed its limit, a
-// teleport or an impulse, or where an edge's load is large.
+// First guess: the multipliers of the substep before, for this one's span; nothing after a substep that missed its
+// limit, a teleport or an impulse, or where an edge's load is large.
 @compute @workgroup_size(GROUP)
 fn carry_multiplier(invocation: Invocation) {
     let e = element(invocation);

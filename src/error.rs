@@ -329,8 +329,8 @@ pub enum Error {
         available: u64,
     },
 
-    /// The device is lost or was destroyed: nothing can be computed on it or read from it any more. A new device and the last
-    /// checkpoint bring the cloth back ([`crate::Cloth::restore`]).
+    /// The device is lost or was destroyed: nothing can be computed on it or read from it any more. A new device and
+    /// the last checkpoint bring the cloth back ([`crate::Cloth::restore`]).
     #[error("the device is lost")]
     DeviceLost,
 

@@ -22,8 +22,8 @@
 //! step is a list of [stages](stage); a [`solver`] is the one that makes the predicted motion inextensible. They
 //! *record* a [`program`]: dispatches and bounded loops. [`cpu`] runs it by calling the kernels' Rust
 //! bodies; on a GPU the same list is encoded into one compute pass. So the order of work exists once; only a kernel's
-//! body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and [`lockstep`] compares the two after
-//! every single dispatch. Names, slots and access of buffers are read from the WGSL by [`reflect`].
+//! body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and [`lockstep`] compares the two
+//! after every single dispatch. Names, slots and access of buffers are read from the WGSL by [`reflect`].
 //!
 //! One substep, in the notation of Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*:
 //!
@@ -36,8 +36,8 @@
 //! | 3 | u until every edge is within the limit | [`solver`], measured by [`stage::strain`] |
 //! | 4 | is everything finite? then x += u, v = u/h | [`stage::integrate`], `inspect` and `commit` |
 //!
-//! and once per frame the load meter ([`stage::load`]) and the normals for drawing ([`stage::normals`]). How many substeps a
-//! frame gets says [`substeps`], why yarns are what one solves for says [`solver::yarn_sweep`].
+//! and once per frame the load meter ([`stage::load`]) and the normals for drawing ([`stage::normals`]). How many
+//! substeps a frame gets says [`substeps`], why yarns are what one solves for says [`solver::yarn_sweep`].
 //!
 //! Where an equation of a paper is:
 //!
@@ -52,7 +52,8 @@
 //! | section 5: collisions after the projection, and in turn | [`stage::contact`] |
 //! | Baraff & Witkin 1998, eq. 13: S, and W = S/m | [`stage`], `freedom` |
 //! | eq. 14: velocities that constraints ask for | [`stage::hold`] |
-//! | eqs. 15–16 and section 5.3: the implicit step by modified conjugate gradients | [`stage::elastic`], [`stage::conjugate_gradient`] |
+//! | eqs. 15–16: the implicit step | [`stage::elastic`] |
+//! | section 5.3: modified conjugate gradients | [`stage::elastic`], [`stage::conjugate_gradient`] |
 //! | section 5.4: constraint forces | [`stage::elastic`], `bear_elastic` |
 //! | Müller et al. 2007, Provot 1995: projection of single edges | [`solver::gauss_seidel`], [`solver::jacobi`] |
 //! | Bergou et al. 2006, Grinspun et al. 2003: bending | [`stage::bending`], [`mesh::bending`] |
@@ -61,8 +62,8 @@
 //!
 //! [`Gpu::new`] takes handles of the renderer's device and queue, [`Cloth::on_gpu`] makes a cloth, and
 //! [`Cloth::encode_step`] records a frame into the renderer's encoder. [`Cloth::position_buffer`],
-//! [`Cloth::normal_buffer`] and [`Cloth::index_buffer`] are drawn as they are. Nothing is submitted, polled or waited for
-//! unless a method says so. The README has the example.
+//! [`Cloth::normal_buffer`] and [`Cloth::index_buffer`] are drawn as they are. Nothing is submitted, polled or waited
+//! for unless a method says so. The README has the example.
 //!
 //! # What is promised
 //!
@@ -134,3 +135,8 @@ pub use wgpu;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// And that of the page about embedding.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/embedding.md")]
+struct Embedding;

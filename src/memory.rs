@@ -226,8 +226,8 @@ impl Sizes {
 const FIRST: u32 = 6;
 
 impl Scene {
-    /// Sizes of the cloth of [`Scene::named`], without making it: every count of a sheet or a chain is a polynomial of its
-    /// size, of degree 2 at most, and three small ones are enough to know it.
+    /// Sizes of the cloth of [`Scene::named`], without making it: every count of a sheet or a chain is a polynomial of
+    /// its size, of degree 2 at most, and three small ones are enough to know it.
     ///
     /// # Errors
     /// As [`Scene::named`].

@@ -1,7 +1,8 @@
 //! Structures that kernels read: one Rust definition each, laid out as WGSL lays out the twin of the same name.
 //!
-//! `repr(C)` offsets are equated with encase's WGSL offsets when this file compiles, and with naga's names and offsets of
-//! the shader text whenever a kernel that binds the structure is prepared, on a GPU or not, so none of the three can drift.
+//! `repr(C)` offsets are equated with encase's WGSL offsets when this file compiles, and with naga's names and offsets
+//! of the shader text whenever a kernel that binds the structure is prepared, on a GPU or not, so none of the three can
+//! drift.
 
 use bytemuck::Pod;
 use glam::{UVec2, UVec3, UVec4, Vec3, Vec4};
@@ -12,9 +13,9 @@ pub const GROUP: usize = 64;
 /// Words of the guard field, hence the number of loops one program may hold.
 pub const GUARDS: usize = 64;
 
-/// Largest coordinate \[m\] and speed \[m/s\] that a step may start from or end with, 2⁴⁰: from there every product of the
-/// next step is finite, so that it can be computed, too. A cloth that a step could not leave would be frozen for good, so
-/// nothing beyond is let in.
+/// Largest coordinate \[m\] and speed \[m/s\] that a step may start from or end with, 2⁴⁰: from there every product of
+/// the next step is finite, so that it can be computed, too. A cloth that a step could not leave would be frozen for
+/// good, so nothing beyond is let in.
 pub(crate) const FARTHEST: f32 = 1_099_511_627_776.0;
 
 /// Slots of the `sums` field; the constants of the same names in the prelude.
@@ -33,8 +34,8 @@ pub mod sums {
     pub const COUNT: usize = 5;
 }
 
-/// Word of `faults` that says that a contact began or ended in this substep, so that the next is no second-order step; the
-/// constant of the same name in the prelude.
+/// Word of `faults` that says that a contact began or ended in this substep, so that the next is no second-order step;
+/// the constant of the same name in the prelude.
 pub const CONTACT_CHANGED: u32 = 1;
 
 /// Word of `faults` that counts the frames that were taken back; the constant of the same name in the prelude.
@@ -70,8 +71,8 @@ impl Element for [u32; 4] {
     const NAME: &'static str = "vec4<u32>";
 }
 
-/// Declares a structure that kernels bind. Its offsets in Rust are equated with encase's WGSL offsets here, and with those
-/// of the shader text wherever a kernel that binds it is prepared ([`crate::reflect::resolve`]).
+/// Declares a structure that kernels bind. Its offsets in Rust are equated with encase's WGSL offsets here, and with
+/// those of the shader text wherever a kernel that binds it is prepared ([`crate::reflect::resolve`]).
 macro_rules! element {
     (
         $(#[$attribute:meta])*
@@ -298,8 +299,8 @@ element! {
         pub(crate) load_scale: f32,
         /// What the load is multiplied by where loops were shortened: then substeps must be easier.
         pub(crate) load_margin: f32,
-        /// Load to expect after a frame of one substep that missed, to be multiplied by the square of their number \[1/s²\];
-        /// 0 where misses change nothing.
+        /// Load to expect after a frame of one substep that missed, to be multiplied by the square of their number
+        /// \[1/s²\]; 0 where misses change nothing.
         pub(crate) missed_load: f32,
         /// Part of the expected load that is left of it after a frame.
         pub(crate) memory: f32,

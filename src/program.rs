@@ -26,7 +26,8 @@ pub type Body = fn(&mut Run<'_>) -> Result<()>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
-    /// One invocation per element, which writes its own element, and may write its group's entry of a [`Domain::Groups`] field.
+    /// One invocation per element, which writes its own element, and may write its group's entry of a
+    /// [`Domain::Groups`] field.
     Element,
     /// One invocation per element, which writes elements of others; disjoint by construction.
     Scatter,
@@ -191,8 +192,8 @@ impl Program {
         count(&self.items)
     }
 
-    /// Number of dispatches with every loop that a budget may shorten at four iterations, and at sixteen where it ends the
-    /// frame: what usually suffices where the load is small.
+    /// Number of dispatches with every loop that a budget may shorten at four iterations, and at sixteen where it ends
+    /// the frame: what usually suffices where the load is small.
     pub fn enough_count(&self) -> u64 {
         let short = |most: u32| move |repeat: &Repeat| bound(repeat, if ELASTIC(repeat) { KEEP } else { most });
         let last = self.items.iter().rposition(|item| matches!(item, Item::Repeat(_)));
@@ -225,11 +226,14 @@ impl Program {
         list
     }
 
-    /// Lowers the bounds of the loops until at most `budget` dispatches are left. Implicit elastic solves are halved first,
-    /// down to four iterations: what they leave is a softer force. Then outer loops, down to four: an unfinished
-    /// outer loop shows in the strain, an unfinished inner one only in the motion. Then inner loops, down to one iteration, then
-    /// outer ones. Returns the number of dispatches left, which is over the budget if one iteration of everything does not
-    /// fit.
+    /// Lowers the bounds of the loops until at most `budget` dispatches are left. They are halved in this order:
+    ///
+    /// 1. Implicit elastic solves, down to four iterations: what they leave is a softer force.
+    /// 2. Outer loops, down to four iterations: an unfinished outer loop shows in the strain, and in the report. An
+    ///    unfinished inner one is a wrong motion that nothing shows.
+    /// 3. Inner loops, down to one iteration; then outer ones, down to one.
+    ///
+    /// Returns the number of dispatches left, which is over the budget if one iteration of everything does not fit.
     pub fn fit(&mut self, budget: u64) -> u64 {
         let depth = depth(&self.items);
         let wanted = self.items.clone();
@@ -523,8 +527,8 @@ impl<'a> Recorder<'a> {
         result
     }
 
-    /// Records a loop whose bound may be lowered to fit a budget of dispatches; returns its guard word, which stays on if the
-    /// loop ends at its bound.
+    /// Records a loop whose bound may be lowered to fit a budget of dispatches; returns its guard word, which stays on
+    /// if the loop ends at its bound.
     pub fn repeat(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) -> u32 {
         self.repeat_with(at_most, [true; 2], Self::open_loop, body)
     }
@@ -539,8 +543,8 @@ impl<'a> Recorder<'a> {
         self.repeat_with(at_most, [false, true], Self::open_loop, body);
     }
 
-    /// Records a loop that the caller's own dispatch opens: `open` gets the loop's guard word and must record a kernel that
-    /// sets it. The bound may be lowered to fit a budget, unless it is 1.
+    /// Records a loop that the caller's own dispatch opens: `open` gets the loop's guard word and must record a kernel
+    /// that sets it. The bound may be lowered to fit a budget, unless it is 1.
     pub fn repeat_opened(
         &mut self,
         at_most: u32,

@@ -217,8 +217,8 @@ fn same_members(wgsl: &[(String, usize)], rust: &[(&str, usize)]) -> bool {
 /// Numbers of the fields that a use of a kernel binds, in the order of its bindings.
 ///
 /// # Errors
-/// [`Error::Field`] if a name is not in the table, an element does not fit or has other members than in Rust, or two names
-/// stand for one field.
+/// [`Error::Field`] if a name is not in the table, an element does not fit or has other members than in Rust, or two
+/// names stand for one field.
 pub fn resolve(dispatch: &Dispatch, interface: &Interface, specs: &[Spec]) -> Result<Vec<usize>> {
     let size = interface.workgroup_size as usize;
     if size != GROUP && !(size == 1 && dispatch.kernel.shape == Shape::Group) {

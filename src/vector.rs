@@ -1,7 +1,7 @@
 //! Vectors of three, of numbers or of lanes of numbers.
 //!
-//! Kernel bodies that go edge by edge compute with `f32`, line solves with a vector register of yarns. What is an equation
-//! is written once, over [`Real`], for both.
+//! Kernel bodies that go edge by edge compute with `f32`, line solves with a vector register of yarns. What is an
+//! equation is written once, over [`Real`], for both.
 
 use std::ops::{Add, BitAnd, Div, Mul, Not, Sub};
 

@@ -4,11 +4,12 @@
 //! the discrete equation of a string, which can be solved exactly; yarns of different directions couple only as far as
 //! the cloth is sheared. So everything that is fast on cloth works yarn by yarn.
 //!
-//! **Tracing.** A yarn goes on from an edge, through a vertex, to the one edge there that shares no face with it; triangles
-//! with a side that is no edge between them count as one. At a regular inner vertex of quads, whole or cut and woven,
-//! that is the opposite edge, on a border the next edge of the border, on a chain the next link. Where there is no such
-//! edge or more than one (corners, irregular vertices, triangles that are not woven), the yarn ends. A yarn may close on
-//! itself (a sleeve); then it starts at its smallest vertex. It never crosses itself: where it would, it ends.
+//! **Tracing.** A yarn goes on from an edge, through a vertex, to the one edge there that shares no face with it;
+//! triangles with a side that is no edge between them count as one. At a regular inner vertex of quads, whole or cut
+//! and woven, that is the opposite edge, on a border the next edge of the border, on a chain the next link. Where there
+//! is no such edge or more than one (corners, irregular vertices, triangles that are not woven), the yarn ends. A yarn
+//! may close on itself (a sleeve); then it starts at its smallest vertex. It never crosses itself: where it would, it
+//! ends.
 //!
 //! **Families.** Two yarns with a common vertex are in different families, so all yarns of a family can be moved at
 //! once. On a grid, a tube and whatever else is woven of warp and weft there are exactly two; irregular vertices, where
@@ -44,7 +45,7 @@ pub struct Yarns {
     /// Ranges of `yarns`, one per family.
     pub families: Vec<Range<u32>>,
     /// Whether an open yarn with vertices to move has both its ends pinned: straight, it is singular
-    /// ([`crate::solver::lines`]).
+    /// ([`crate::solver::line_solve`]).
     pub between_pins: bool,
 }
 
@@ -141,8 +142,8 @@ fn follower(edge: u32, around: &[u32], regions: &[Vec<u32>]) -> Option<u32> {
     if candidates.next().is_some() { None } else { Some(*first) }
 }
 
-/// Numbers of the regions at each edge: triangles that are joined across sides which are springs, or free, are one region. The
-/// two halves of a quad that was cut and woven are one, as the quad was.
+/// Numbers of the regions at each edge: triangles that are joined across sides which are springs, or free, are one
+/// region. The two halves of a quad that was cut and woven are one, as the quad was.
 fn regions_of_edges(mesh: &Mesh) -> Vec<Vec<u32>> {
     let edges = mesh.edges();
     let mut regions = vec![Vec::new(); edges.len()];
@@ -251,8 +252,8 @@ fn assign(vertex_count: usize, paths: &[Path]) -> Vec<u32> {
         }
     }
     let mut family = vec![u32::MAX; paths.len()];
-    // Families of the paths at a vertex, ascending, and whether all of them have been put into the queue: so the work is
-    // linear however many paths meet.
+    // Families of the paths at a vertex, ascending, and whether all of them have been put into the queue: so the work
+    // is linear however many paths meet.
     let mut used: Vec<Vec<u32>> = vec![Vec::new(); vertex_count];
     let mut seen = vec![false; vertex_count];
     let mut queue = std::collections::VecDeque::new();

@@ -204,8 +204,8 @@ fn bad_start_positions_are_refused() {
 /// Above the largest coordinate and speed that a step accepts, 2⁴⁰ m and m/s.
 const BEYOND: f32 = 1_099_511_627_776.0_f32.next_up();
 
-/// What is let in, a step can start from; what the first step would reject is refused, and the vertex named. Vertices without
-/// edges have no strain whose limit would say so before.
+/// What is let in, a step can start from; what the first step would reject is refused, and the vertex named. Vertices
+/// without edges have no strain whose limit would say so before.
 #[test]
 fn states_are_let_in_as_far_as_steps_go() {
     let particles = |far: f32| {

@@ -23,8 +23,9 @@ struct Loop<'a> {
 }
 
 impl Loop<'_> {
-    /// Proves that the loop counts towards a bound that it does not move. Steps are constants and comparisons strict, so
-    /// that a counter cannot step over its bound but where the bound is within a step of 2³², which no buffer reaches.
+    /// Proves that the loop counts towards a bound that it does not move. Steps are constants and comparisons strict,
+    /// so that a counter cannot step over its bound but where the bound is within a step of 2³², which no buffer
+    /// reaches.
     fn prove(&self) -> Result<(), Doubt> {
         let mut statements = self.body.iter().filter(|statement| !matches!(statement, Statement::Emit(_)));
         let Some(Statement::If { condition, accept, reject }) = statements.next() else {
@@ -94,7 +95,8 @@ impl Loop<'_> {
         matches!(literal, Some(Literal::U32(1..)))
     }
 
-    /// Whether a value is the same in every turn: made of constants, arguments, and memory that the loop does not write.
+    /// Whether a value is the same in every turn: made of constants, arguments, and memory that the loop does not
+    /// write.
     fn holds_still(&self, value: Handle<Expression>) -> bool {
         match self.function.expressions[value] {
             Expression::Literal(_) | Expression::Constant(_) | Expression::FunctionArgument(_) => true,

@@ -1,5 +1,5 @@
-//! A lost device: every call that needs it says so by name, whenever it is lost. None panics, none hangs, and the host's own
-//! submissions are not made to fail.
+//! A lost device: every call that needs it says so by name, whenever it is lost. None panics, none hangs, and the
+//! host's own submissions are not made to fail.
 //!
 //! Nothing here captures errors for the host: wgpu's own handler panics on the first that reaches it.
 

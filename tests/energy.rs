@@ -39,9 +39,9 @@ fn gain(name: &str, settings: Settings) -> f64 {
     gain
 }
 
-/// What may be gained. A projection to a limit of 1 % leaves strain that the next one turns into a little motion. Euler's steps
-/// take that away, those of second order keep it: a percent or two, which comes and goes with the swing. The blends of Jacobi
-/// keep no momentum.
+/// What may be gained. A projection to a limit of 1 % leaves strain that the next one turns into a little motion.
+/// Euler's steps take that away, those of second order keep it: a percent or two, which comes and goes with the swing.
+/// The blends of Jacobi keep no momentum.
 fn allowed(solver: &str, stepping: Stepping) -> f64 {
     match (solver, stepping) {
         ("jacobi", Stepping::Euler) => 0.05,
@@ -73,8 +73,8 @@ fn energy_never_grows_without_a_source() {
     }
 }
 
-/// The row of `patch` is as long as the distance of its pins, hence singular at its solution. Projected to its length it is a
-/// trampoline, with any preconditioner; keeping its mean strain within the limit makes it a row of cloth.
+/// The row of `patch` is as long as the distance of its pins, hence singular at its solution. Projected to its length
+/// it is a trampoline, with any preconditioner; keeping its mean strain within the limit makes it a row of cloth.
 #[test]
 fn a_row_between_its_pins_throws_nothing() {
     for (limit, most) in [(1e-2, 1e-3), (1e-3, 0.02)] {

@@ -383,7 +383,7 @@ fn area(corners: &[Vector]) -> f64 {
 const REST: [[f32; 3]; 3] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
 const LARGE: [[f32; 3]; 3] = [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
 
-/// L9: (0,0), (2,0), (0,1) with masses 1, 2, 3, where the area may be 0.5.
+/// s = √(0.5/1) about the centroid (2/3, 1/2): (0,0), (2,0), (0,1) with masses 1, 2, 3, where the area may be 0.5.
 #[test]
 fn a_triangle_that_is_too_large_is_scaled_about_its_centroid() {
     let corners = limited(loose(REST, [1.0, 2.0, 3.0], vec![], LARGE), [0.0, 1.0]);

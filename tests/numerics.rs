@@ -487,8 +487,8 @@ fn a_whole_step_is_the_judges_step() {
             let error = far(&found.positions, &judge.positions);
             let speed = far(&cloth.velocities().expect("no device"), &expected);
             println!("{name} {size}: {iterations} iterations, positions {error:.1e} m, velocities {speed:.1e} m/s");
-            // The box is 1 m; 1e-5 of it is asked for. Half a rounding step of 6e-8 m is unavoidable, and solves to 1e-6
-            // of a correction of millimeters add 1e-8 m.
+            // The box is 1 m; 1e-5 of it is asked for. Half a rounding step of 6e-8 m is unavoidable, and solves to
+            // 1e-6 of a correction of millimeters add 1e-8 m.
             assert!(error < 2e-7, "{name} {size}: {error:e}");
             // The way keeps its own 24 bits, so the velocity does not feel the rounding of positions (which would be
             // 3e-5 m/s here): what is left is the solve, 1e-6 of corrections of some m/s.

@@ -27,8 +27,8 @@ use taut::{
     Substeps,
 };
 
-/// The exceptions: every invocation of `inspect` or `rebound` may set the same bit of its own fault word, by an atomic OR in
-/// WGSL. The order of ORs does not matter, and nobody in that dispatch reads the word.
+/// The exceptions: every invocation of `inspect` or `rebound` may set the same bit of its own fault word, by an atomic
+/// OR in WGSL. The order of ORs does not matter, and nobody in that dispatch reads the word.
 const SHARED: [(&str, &str); 2] = [("inspect", "faults"), ("rebound", "faults")];
 
 /// How often one use of a kernel is examined per cloth; the state differs each time.
@@ -510,8 +510,8 @@ fn planted_races_are_found() {
     assert!(matches!(found, Err(Race::Foreign { field: "partials", .. })), "{found:?}");
 }
 
-/// The exception of `inspect` is needed, and as narrow as stated: invocations that see a fault write word 0 of `faults`, all
-/// the same bit, and nothing else.
+/// The exception of `inspect` is needed, and as narrow as stated: invocations that see a fault write word 0 of
+/// `faults`, all the same bit, and nothing else.
 #[test]
 fn the_shared_fault_word_is_as_narrow_as_stated() {
     let mut fields = hang();

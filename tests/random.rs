@@ -1,8 +1,8 @@
 //! Anything at all: random cloths among random solids, random calls in random order, on the CPU and on a GPU.
 //!
 //! No call panics; whatever is public is finite; `converged` is said only of positions that are within the limit by a
-//! measurement of this file's own; a refused call changes nothing, which a twin shows that was never asked; a cloth takes
-//! its own checkpoint.
+//! measurement of this file's own; a refused call changes nothing, which a twin shows that was never asked; a cloth
+//! takes its own checkpoint.
 //!
 //! The same cases in every run; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` try others.
 
@@ -631,8 +631,8 @@ impl Owner {
         Ok(())
     }
 
-    /// All that can be seen of a cloth from outside. Dispatches are left out: on a GPU they depend on what earlier frames
-    /// taught about the length of loops.
+    /// All that can be seen of a cloth from outside. Dispatches are left out: on a GPU they depend on what earlier
+    /// frames taught about the length of loops.
     fn visible(&self) -> (String, Vec<[u32; 3]>, std::result::Result<Vec<u8>, String>) {
         let cloth = &self.cloth;
         let mut snapshot = cloth.snapshot().expect("it can be read");

@@ -1,4 +1,5 @@
-//! Refused means unchanged: after a call that returned an error the cloth goes on as one that was never asked, to the bit.
+//! Refused means unchanged: after a call that returned an error the cloth goes on as one that was never asked, to the
+//! bit.
 
 mod common;
 
@@ -168,8 +169,8 @@ fn a_refused_tune_leaves_a_gpu_running() {
     }
 }
 
-/// Whatever an impulse does, velocities and forces are finite, at most the frame that has it is taken back, and the cloth
-/// moves on.
+/// Whatever an impulse does, velocities and forces are finite, at most the frame that has it is taken back, and the
+/// cloth moves on.
 #[test]
 fn no_impulse_freezes_a_cloth() {
     let mut gpus: Vec<Option<taut::Gpu>> = vec![None];

@@ -1,5 +1,6 @@
-//! Cloths in use for minutes: wind, moving pins, hands that take and let go, solids that move, solvers exchanged, checkpoints
-//! taken and restored, cloths made and dropped. `tests/soak` runs it; `TAUT_SOAK_SECONDS` makes it shorter or longer.
+//! Cloths in use for minutes: wind, moving pins, hands that take and let go, solids that move, solvers exchanged,
+//! checkpoints taken and restored, cloths made and dropped. `tests/soak` runs it; `TAUT_SOAK_SECONDS` makes it shorter
+//! or longer.
 
 mod common;
 
@@ -58,8 +59,8 @@ impl Used {
             let velocity = [0.2 * (0.8 * time).cos(), 0.0, 0.1 * (1.1 * time).cos()];
             cloth.move_solid(solid, pose, velocity, [0.0, 0.5 * (0.5 * time).cos(), 0.0]).expect("a slow motion");
         }
-        // A hand takes a vertex, leads it a little upwards, and lets go. It goes with the pins: what it pulls away from them
-        // nothing can hold.
+        // A hand takes a vertex, leads it a little upwards, and lets go. It goes with the pins: what it pulls away from
+        // them nothing can hold.
         let (vertex, taken) = self.hand;
         match (number % 90, taken) {
             (30, None) => {
@@ -119,8 +120,8 @@ impl Used {
     }
 }
 
-/// Growth of memory after the first third that is accepted \[KiB\]. Allocators settle within 50 KiB; a leak of 1 KiB per frame
-/// is more than this also where a software adapter takes 40 ms per frame.
+/// Growth of memory after the first third that is accepted \[KiB\]. Allocators settle within 50 KiB; a leak of 1 KiB
+/// per frame is more than this also where a software adapter takes 40 ms per frame.
 const MOST_GROWTH: u64 = 2048;
 
 /// Memory of this process \[KiB\], where it is told.

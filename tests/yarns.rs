@@ -96,7 +96,8 @@ fn a_grid_has_warp_and_weft() -> Result<()> {
 
 #[test]
 fn a_yarn_that_would_cross_itself_ends() -> Result<()> {
-    // A cone: the side x = 0 of a sheet is sewn to its side y = 0, so row j goes on as column j and meets itself at (j, j).
+    // A cone: the side x = 0 of a sheet is sewn to its side y = 0, so row j goes on as column j and meets itself at (j,
+    // j).
     let n = 7u32;
     let id = |x: u32, y: u32| if x == 0 { y * n } else { x * n + y };
     let mut used = vec![u32::MAX; (n * n) as usize];
@@ -342,8 +343,9 @@ fn the_line_solve_is_exact_on_yarns_of_every_kind() {
             })
             .collect();
         let ends = vec![0, count as u32];
-        // Bounds on the error relative to the motion: rounding (6e-8) times the condition of a string, about 1.6 m² for a
-        // taut one and far less for the others. A row fixed at both ends is softer still: its condition is that of its sag.
+        // Bounds on the error relative to the motion: rounding (6e-8) times the condition of a string, about 1.6 m² for
+        // a taut one and far less for the others. A row fixed at both ends is softer still: its condition is that of
+        // its sag.
         let string = 2e-7 * (10.0 + (count * count) as f64);
         let mut cases = vec![
             ("taut", yarn(&taut, vec![0], false), string),

@@ -29,8 +29,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Write all frames to this file, too; repeatable. .pc2, .mdd, .npy; .obj, .ply: a file per frame where the name has
-    /// #### or %04d for its number, else the last frame
+    /// Write all frames to this file, too; repeatable. .pc2, .mdd, .npy; .obj, .ply: a file per frame where the
+    /// name has #### or %04d for its number, else the last frame
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(export))]
     pub(crate) export: Vec<Target>,
 
@@ -72,8 +72,8 @@ pub(crate) struct SubjectOptions {
     #[command(flatten)]
     pub(crate) own: crate::mesh::MeshOptions,
 
-    /// Move every start coordinate of what is not held by at most so much [m], 1e-5 if it is not said: bends what is flat
-    /// and upright
+    /// Move every start coordinate of what is not held by at most so much [m], 1e-5 if it is not said: bends what is
+    /// flat and upright
     #[arg(long, value_name = "METRES", num_args = 0..=1, default_missing_value = "1e-5", value_parser = noise,
         allow_negative_numbers = true)]
     noise: Option<f32>,
@@ -111,7 +111,8 @@ pub(crate) struct SubjectOptions {
     #[arg(long)]
     pub(crate) bdf2: bool,
 
-    /// Rate at which still air takes speed [1/s]: 2 brings a swinging sheet to rest within seconds [default: the scene's]
+    /// Rate at which still air takes speed [1/s]: 2 brings a swinging sheet to rest within seconds [default: the
+    /// scene's]
     #[arg(long, value_name = "RATE", value_parser = drag, allow_negative_numbers = true)]
     drag: Option<f32>,
 

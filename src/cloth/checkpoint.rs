@@ -1,9 +1,10 @@
 //! The complete state as bytes, for going on later.
 //!
-//! Little-endian: `TAUTSAVE`, version (`u32`), 0 (`u32`), fingerprint of the cloth (`u64`), frame (`u64`), phase of the gusts
-//! (`f64`), time saved up (`f32`), number of solids (`u32`); for each solid rotation (x, y, z, w), translation, velocity and
-//! angular velocity (`f32`); number of fields (`u32`); for each field the length of its name (`u32`), its name, its number
-//! of words (`u32`) and its words (`u32`); at the end the [`Checksum`] of everything before it (`u64`).
+//! Little-endian: `TAUTSAVE`, version (`u32`), 0 (`u32`), fingerprint of the cloth (`u64`), frame (`u64`), phase of the
+//! gusts (`f64`), time saved up (`f32`), number of solids (`u32`); for each solid rotation (x, y, z, w), translation,
+//! velocity and angular velocity (`f32`); number of fields (`u32`); for each field the length of its name (`u32`), its
+//! name, its number of words (`u32`) and its words (`u32`); at the end the [`Checksum`] of everything before it
+//! (`u64`).
 
 use super::{Cloth, Engine, Pose, Shape};
 use crate::error::{Error, Result};
@@ -27,9 +28,9 @@ pub(super) fn saved(spec: &Spec) -> bool {
 }
 
 impl Cloth {
-    /// The complete state after the last frame, to be written to a file. A cloth that is made in the same way and takes it
-    /// by [`Cloth::restore`] goes on as this one does, to the last bit on the same adapter. Mesh and settings are not in
-    /// it. Waits for the GPU.
+    /// The complete state after the last frame, to be written to a file. A cloth that is made in the same way and takes
+    /// it by [`Cloth::restore`] goes on as this one does, to the last bit on the same adapter. Mesh and settings are
+    /// not in it. Waits for the GPU.
     ///
     /// ```
     /// use taut::{Cloth, FrameInput, Settings, scene};
@@ -48,8 +49,8 @@ impl Cloth {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] if a teleport, an impulse or a changed hold waits for the next frame, or a frame was dropped
-    /// half-way; [`Error::Device`] if the device fails.
+    /// [`Error::Checkpoint`] if a teleport, an impulse or a changed hold waits for the next frame, or a frame was
+    /// dropped half-way; [`Error::Device`] if the device fails.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn checkpoint(&self) -> Result<Vec<u8>> {
         pollster::block_on(self.checkpoint_with(Waiting::Block))
@@ -119,12 +120,12 @@ impl Cloth {
         Ok(std::borrow::Cow::Owned(fields))
     }
 
-    /// Takes over the state of [`Cloth::checkpoint`]. On a GPU it takes effect with the next submission, before anything
-    /// recorded but not yet submitted.
+    /// Takes over the state of [`Cloth::checkpoint`]. On a GPU it takes effect with the next submission, before
+    /// anything recorded but not yet submitted.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] if the bytes are damaged, of another version, or of another cloth, [`Error::DeviceLost`]; then
-    /// nothing has changed.
+    /// [`Error::Checkpoint`] if the bytes are damaged, of another version, or of another cloth, [`Error::DeviceLost`];
+    /// then nothing has changed.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let restored = Restored::read(bytes, &self.shape, &self.solids, &self.fields)?;
         self.check_device()?;
@@ -204,8 +205,9 @@ impl Restored {
     }
 }
 
-/// What a forged file could still do: what is not finite would become public, at once or with a frame that is taken back, and
-/// what no step would accept would freeze the cloth. The rest may be so after a rejected substep, and steps guard against it.
+/// What a forged file could still do: what is not finite would become public, at once or with a frame that is taken
+/// back, and what no step would accept would freeze the cloth. The rest may be so after a rejected substep, and steps
+/// guard against it.
 fn check(fields: &Fields, shape: &Shape) -> Result<()> {
     // NaN is beyond everything.
     let reached = |vector: &[f32]| vector.iter().all(|x| x.abs() <= FARTHEST);

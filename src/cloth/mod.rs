@@ -98,7 +98,8 @@ struct Shape {
     step_bounds: StepBounds,
     /// Mean mass of the free vertices \[kg\].
     mean_mass: f32,
-    /// Mass of light free vertices as a part of a quarter of the mean, which the corners of an even sheet have; at most 1.
+    /// Mass of light free vertices as a part of a quarter of the mean, which the corners of an even sheet have; at
+    /// most 1.
     lightness: f32,
     /// Rounding step of the start positions over the shortest edge.
     resolution: f32,
@@ -130,7 +131,8 @@ impl Cloth {
     /// A cloth on the CPU.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is not enough; as [`Settings::validate`]; [`Error::LengthMismatch`] or [`Error::NotFinite`] for the start positions.
+    /// [`Error::Memory`] if there is not enough; as [`Settings::validate`]; [`Error::LengthMismatch`] or
+    /// [`Error::NotFinite`] for the start positions.
     ///
     /// ```
     /// use taut::{Cloth, FrameInput, Settings, scene};
@@ -274,8 +276,8 @@ impl Cloth {
         self.times.seconds(part)
     }
 
-    /// Seconds that the last [`Cloth::step`] took by the clock of its device; `None` on the CPU, for recorded frames, and
-    /// where the device is not timed ([`Gpu::timed`]).
+    /// Seconds that the last [`Cloth::step`] took by the clock of its device; `None` on the CPU, for recorded frames,
+    /// and where the device is not timed ([`Gpu::timed`]).
     pub fn gpu_seconds(&self) -> Option<f64> {
         self.runner().ok()?.seconds()
     }
@@ -303,11 +305,11 @@ impl Cloth {
 
     /// Changes settings other than the solver and the stages, which [`Cloth::set_method`] exchanges.
     ///
-    /// They hold for the next frame. A strain limit that is ten times smaller (1 % → 0.1 %) is held at the end of it already:
-    /// measured in hung, draped and blown sheets of up to 71 × 71 vertices, in motion and at rest. Where that frame is
-    /// not enough, the device has metered by how much and cuts the next one into more substeps; cloth that two pins
-    /// stretch ([`crate::scene::patch`]) and limits a thousand times smaller take up to three frames. Frames that are over
-    /// the new limit are reported so, whatever the old one was.
+    /// They hold for the next frame. A strain limit that is ten times smaller (1 % → 0.1 %) is held at the end of it
+    /// already: measured in hung, draped and blown sheets of up to 71 × 71 vertices, in motion and at rest. Where that
+    /// frame is not enough, the device has metered by how much and cuts the next one into more substeps; cloth that two
+    /// pins stretch ([`crate::scene::patch`]) and limits a thousand times smaller take up to three frames. Frames that
+    /// are over the new limit are reported so, whatever the old one was.
     ///
     /// # Errors
     /// As [`Settings::validate`]; then nothing has changed.
@@ -393,8 +395,8 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::NotFinite`] or [`Error::Command`] for bad input, [`Error::StepTooLarge`],
-    /// [`Error::DeviceLost`], [`Error::Device`] if the device fails otherwise, [`Error::Cancelled`] if a [`Cancel`] handle
-    /// stopped it. Not reaching the limit is no error: see [`Cloth::snapshot`].
+    /// [`Error::DeviceLost`], [`Error::Device`] if the device fails otherwise, [`Error::Cancelled`] if a [`Cancel`]
+    /// handle stopped it. Not reaching the limit is no error: see [`Cloth::snapshot`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn step(&mut self, input: &FrameInput<'_>) -> Result<()> {
         pollster::block_on(self.step_with(input, Waiting::Block))
@@ -442,8 +444,8 @@ impl Cloth {
     /// Records a frame into the caller's encoder as one compute pass; nothing is submitted, polled or waited for.
     /// Returns the number of dispatches recorded, at most [`Settings::dispatch_budget`].
     ///
-    /// Any number of frames may be recorded before one submission; each keeps its own inputs. Solids move on as frames are
-    /// recorded, whether they are submitted or not.
+    /// Any number of frames may be recorded before one submission; each keeps its own inputs. Solids move on as frames
+    /// are recorded, whether they are submitted or not.
     ///
     /// # Errors
     /// As [`Cloth::step`]; [`Error::NotOnGpu`], [`Error::Budget`] if the budget does not suffice for one iteration per
@@ -472,7 +474,8 @@ impl Cloth {
         Ok(self.writer(&self.settings).record(plan, budget)?.program.dispatch_count())
     }
 
-    /// What a frame of this length costs, and which [`Settings::dispatch_budget`] usually holds the limit in it; on the CPU too.
+    /// What a frame of this length costs, and which [`Settings::dispatch_budget`] usually holds the limit in it; on the
+    /// CPU too.
     ///
     /// ```
     /// # use taut::{Cloth, Settings, scene};

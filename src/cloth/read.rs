@@ -86,8 +86,8 @@ impl Cloth {
     }
 
     /// Force of the cloth on each pin \[N\], in the order of [`Mesh::pins`]: the mean over the last frame of what edges
-    /// and springs pull and the wind presses, and the pinned vertex's own weight. A support must supply the opposite. Waits
-    /// for the GPU.
+    /// and springs pull and the wind presses, and the pinned vertex's own weight. A support must supply the opposite.
+    /// Waits for the GPU.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.
@@ -114,8 +114,9 @@ impl Cloth {
         Ok(self.shape.mesh.pins().iter().map(force).collect())
     }
 
-    /// The edge with the largest load of the last frame, which decides how many substeps the next one gets; `None` where
-    /// nothing was taut. Edges that a solve without an end left no finite tension are passed over. Waits for the GPU.
+    /// The edge with the largest load of the last frame, which decides how many substeps the next one gets; `None`
+    /// where nothing was taut. Edges that a solve without an end left no finite tension are passed over. Waits for the
+    /// GPU.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.

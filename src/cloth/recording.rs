@@ -41,17 +41,18 @@ impl Recorded {
     }
 }
 
-/// What frames of one length cost ([`crate::Cloth::frame_cost`]). It follows from mesh and settings alone, so it is known
-/// before the first frame.
+/// What frames of one length cost ([`crate::Cloth::frame_cost`]). It follows from mesh and settings alone, so it is
+/// known before the first frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FrameCost {
     /// The smallest [`Settings::dispatch_budget`] that is accepted: the fewest substeps, one iteration of every loop.
     pub least: u64,
-    /// A budget that usually holds the limit wherever [`crate::Cloth::step`] does: it has room for every substep that the
-    /// load may be given, with four iterations of every loop in each and sixteen in the last.
+    /// A budget that usually holds the limit wherever [`crate::Cloth::step`] does: it has room for every substep that
+    /// the load may be given, with four iterations of every loop in each and sixteen in the last.
     pub enough: u64,
-    /// The budget from which nothing is shortened: a recorded frame is then what [`crate::Cloth::step`] does, bit for bit.
+    /// The budget from which nothing is shortened: a recorded frame is then what [`crate::Cloth::step`] does, bit for
+    /// bit.
     pub whole: u64,
     /// Most substeps that the load may be given.
     pub substeps: u32,

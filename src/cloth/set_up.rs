@@ -86,9 +86,9 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     Ok((shape, solids, fields, recorded))
 }
 
-/// Moves the free vertices of an exactly plane sheet out of its plane, by up to a thousandth of its shortest edge, where
-/// gravity lies in the plane. No force would ever move them out, and in a plane a net of uneven quads is nearly rigid: it locks where
-/// cloth buckles.
+/// Moves the free vertices of an exactly plane sheet out of its plane, by up to a thousandth of its shortest edge,
+/// where gravity lies in the plane. No force would ever move them out, and in a plane a net of uneven quads is nearly
+/// rigid: it locks where cloth buckles.
 fn ruffle(mesh: &Mesh, start: &mut [[f32; 3]], gravity: [f32; 3]) {
     let at = |point: &[f32; 3]| DVec3::from_array(point.map(f64::from));
     let first = at(&start[0]);

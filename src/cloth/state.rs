@@ -29,14 +29,14 @@ impl Cloth {
         self.set_state(&shape.start, &vec![[0.0; 3]; shape.start.len()])
     }
 
-    /// Sets positions \[m\] and velocities \[m/s\] of all vertices; pinned ones too. A teleport or an impulse that has not
-    /// been stepped yet is forgotten. On a GPU they take effect with the next submission, before anything recorded but
-    /// not yet submitted.
+    /// Sets positions \[m\] and velocities \[m/s\] of all vertices; pinned ones too. A teleport or an impulse that has
+    /// not been stepped yet is forgotten. On a GPU they take effect with the next submission, before anything recorded
+    /// but not yet submitted.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::OutOfRange`] for a vertex beyond 2⁴⁰ m or m/s, from where no
-    /// step could go on; [`Error::StrainLimit`] if positions so far out cannot hold the
-    /// limit; [`Error::DeviceLost`].
+    /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::OutOfRange`] for a vertex beyond 2⁴⁰ m or m/s, from
+    /// where no step could go on; [`Error::StrainLimit`] if positions so far out cannot hold the limit;
+    /// [`Error::DeviceLost`].
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
         check_vectors("positions", positions, self.shape.sizes.vertices)?;
         check_vectors("velocities", velocities, self.shape.sizes.vertices)?;
@@ -59,8 +59,8 @@ impl Cloth {
     /// A second call before that frame replaces the first.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], or [`Error::OutOfRange`] if the quaternion is not of unit length (within 1 %) or the translation
-    /// beyond 2⁴⁰ m.
+    /// [`Error::NotFinite`], or [`Error::OutOfRange`] if the quaternion is not of unit length (within 1 %) or the
+    /// translation beyond 2⁴⁰ m.
     pub fn teleport(&mut self, relocation: Pose) -> Result<()> {
         let rotation = Vec4::from_array(relocation.rotation);
         if !rotation.is_finite() {
@@ -73,8 +73,8 @@ impl Cloth {
         Ok(())
     }
 
-    /// Gives a free vertex an impulse \[N·s\] at the start of the next frame; several add up. A target that a held vertex
-    /// still has from a frame too short to be simulated is forgotten.
+    /// Gives a free vertex an impulse \[N·s\] at the start of the next frame; several add up. A target that a held
+    /// vertex still has from a frame too short to be simulated is forgotten.
     ///
     /// # Errors
     /// [`Error::Command`] for a pinned or unknown vertex, [`Error::NotFinite`].

@@ -402,8 +402,8 @@ fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<wgpu::BindGroup> {
     Ok(group)
 }
 
-/// An [`Error::DeviceLost`] unless the device works. Error scopes are silent about a lost device, as WebGPU wants them; only a
-/// buffer that should be mapped tells. A browser's does not: there a loss shows when a read-back fails.
+/// An [`Error::DeviceLost`] unless the device works. Error scopes are silent about a lost device, as WebGPU wants them;
+/// only a buffer that should be mapped tells. A browser's does not: there a loss shows when a read-back fails.
 pub(crate) fn check_device(device: &wgpu::Device) -> Result<()> {
     filled(device, "taut alive", wgpu::BufferUsages::COPY_SRC, &[0; 4]).map(|_| ())
 }

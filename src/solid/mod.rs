@@ -1,7 +1,7 @@
 //! Solids: what cloth falls on, hangs over and slides along.
 //!
-//! A [`Solid`] is a shape with a place, a motion and a surface. Its shape is given by a signed distance in the solid's own
-//! coordinates: exactly for planes, spheres, capsules and boxes, by a grid that is baked once for a closed mesh
+//! A [`Solid`] is a shape with a place, a motion and a surface. Its shape is given by a signed distance in the solid's
+//! own coordinates: exactly for planes, spheres, capsules and boxes, by a grid that is baked once for a closed mesh
 //! ([`Body`], [`Grid`]). [`crate::stage::contact`] says how cloth meets it.
 
 mod bake;
@@ -67,7 +67,8 @@ pub struct Solid {
     pub shape: SolidShape,
     /// Where it is: its coordinates are turned, then moved.
     pub pose: Pose,
-    /// Velocity of its origin \[m/s\]. A solid that comes to a million metres from the origin along an axis goes no further.
+    /// Velocity of its origin \[m/s\]. A solid that comes to a million metres from the origin along an axis goes no
+    /// further.
     pub velocity: [f32; 3],
     /// Angular velocity about its origin \[rad/s\].
     pub angular_velocity: [f32; 3],

@@ -1,15 +1,15 @@
 //! The solver that chooses: what one should use without a reason to use another.
 //!
 //! Where the mesh is woven (at most four families of yarns, of at least four edges on average), it sweeps yarns
-//! ([`crate::solver::yarn_sweep`]), with taut chords where the caller bounds the substeps and the metered load is large. Sweeps converge by σ² each, σ the cosine
-//! between the force spaces of warp and weft; in fine cloth (yarns of more than 256 edges) that is strongly sheared or folded σ
-//! is near 1 and sweeps crawl. So there, after a bounded number of sweeps that did not reach the limit, the last substep of
-//! a frame goes on with fast projection, whose line-preconditioned conjugate gradients ([`crate::solver::fast_projection`])
-//! do not mind. Elsewhere (triangles, short
-//! pieces of yarn) it is fast projection from the start.
+//! ([`crate::solver::yarn_sweep`]), with taut chords where the caller bounds the substeps and the metered load is
+//! large. Sweeps converge by σ² each, σ the cosine between the force spaces of warp and weft; in fine cloth (yarns of
+//! more than 256 edges) that is strongly sheared or folded σ is near 1 and sweeps crawl. So there, after a bounded
+//! number of sweeps that did not reach the limit, the last substep of a frame goes on with fast projection, whose
+//! line-preconditioned conjugate gradients ([`crate::solver::fast_projection`]) do not mind. Elsewhere (triangles,
+//! short pieces of yarn) it is fast projection from the start.
 //!
-//! The choice depends on the mesh, on the settings and on strain and load that the device measured, never on timing: the
-//! same input takes the same way.
+//! The choice depends on the mesh, on the settings and on strain and load that the device measured, never on timing:
+//! the same input takes the same way.
 
 use crate::error::Result;
 use crate::fields::{Inputs, Spec};

@@ -1,9 +1,9 @@
 //! Taut chords: coarse to fine along each yarn, for steps so long that plain projection fails.
 //!
-//! Projection drops the geometric stiffness of taut yarns, so beyond a load s of about 20 Newton's method wanders: it straightens
-//! wiggles of a few edges before the yarn as a whole has its place. But a yarn of rest length L can never span more than
-//! L, and neither can any part of it. Automatic substeps keep the load small; chords are for counts that the caller or a budget
-//! bounds. So before the first projection of a loaded substep the yarns are cut into chords, a
+//! Projection drops the geometric stiffness of taut yarns, so beyond a load s of about 20 Newton's method wanders: it
+//! straightens wiggles of a few edges before the yarn as a whole has its place. But a yarn of rest length L can never
+//! span more than L, and neither can any part of it. Automatic substeps keep the load small; chords are for counts that
+//! the caller or a budget bounds. So before the first projection of a loaded substep the yarns are cut into chords, a
 //! few long ones first, then twice as many, down to chords of two edges:
 //!
 //! ```text
@@ -12,14 +12,14 @@
 //!  edges     o----o----o----o----o----o----o----o----o     then the projection itself
 //! ```
 //!
-//! The chords of a level are a tridiagonal system like that of the edges, with the masses that move with their ends; two
-//! projections per level, and the vertices between two ends are moved along by interpolation, so momentum is kept. Chords
-//! start at evenly spread vertices, so a yarn may have any length; at least four chords are used.
+//! The chords of a level are a tridiagonal system like that of the edges, with the masses that move with their ends;
+//! two projections per level, and the vertices between two ends are moved along by interpolation, so momentum is kept.
+//! Chords start at evenly spread vertices, so a yarn may have any length; at least four chords are used.
 //!
-//! Another form solves whole coarse grids and interpolates across yarns, too. It needs fewer sweeps (about half, in `patch`
-//! at 71 × 71) and holds a curtain of 513 × 513 in single steps of 1/60 s where this form needs two; but it moves yarns for the
-//! sake of others, which gained energy in `hang`, needs grids of its own on every mesh, and on a GPU a dispatch per level,
-//! sweep and family. This form is one dispatch per family.
+//! Another form solves whole coarse grids and interpolates across yarns, too. It needs fewer sweeps (about half, in
+//! `patch` at 71 × 71) and holds a curtain of 513 × 513 in single steps of 1/60 s where this form needs two; but it
+//! moves yarns for the sake of others, which gained energy in `hang`, needs grids of its own on every mesh, and on a
+//! GPU a dispatch per level, sweep and family. This form is one dispatch per family.
 
 use glam::Vec3;
 
@@ -46,7 +46,8 @@ pub static OPEN_CHORDS: Kernel =
 /// Fewest chords of a yarn.
 const COARSEST: usize = 4;
 
-/// A chord is taut where it is longer than this part of its bound: less is what rounding may make of a chord that is at it.
+/// A chord is taut where it is longer than this part of its bound: less is what rounding may make of a chord that is at
+/// it.
 const TAUT: f32 = 1.0001;
 
 /// Records the chords of all families, which run where the expected load s is above `chords_from`.

@@ -15,26 +15,28 @@
 //!
 //! The solve is loose on purpose, because the outer loop re-linearizes anyway. A tolerance of 0.1–0.3 costs least while
 //! cloth moves fast, but what it leaves unsolved is motion: a curtain at rest then trembles at 2–8 mm/s at 8 substeps
-//! per frame, at the default of 0.02 at 0.5 mm/s; a curtain at rest takes no more iterations for it, a swinging sheet hung by
-//! two corners twice as many. The matrix of one yarn is a discrete string equation, so CG that is preconditioned by the
-//! diagonal needs about n iterations on an n × n cloth; the blocks of single yarns as preconditioner take the strings out,
-//! and what is left is set by shear.
+//! per frame, at the default of 0.02 at 0.5 mm/s; a curtain at rest takes no more iterations for it, a swinging sheet
+//! hung by two corners twice as many. The matrix of one yarn is a discrete string equation, so CG that is
+//! preconditioned by the diagonal needs about n iterations on an n × n cloth; the blocks of single yarns as
+//! preconditioner take the strings out, and what is left is set by shear.
 //!
-//! **Schur form.** With two families, u the first and v the second, A = [A_uu A_uv; A_vu A_vv], and both diagonal blocks are
-//! tridiagonal yarn by yarn. Eliminating μ_v leaves (A_uu − A_uv A_vv⁻¹ A_vu) μ_u = C_u − A_uv A_vv⁻¹ C_v, whose condition is
-//! 1/(1 − σ²), σ the cosine between the force spaces of the families: the additive form has (1 + σ)/(1 − σ) and needs twice the
-//! iterations. It is run as CG on the full vectors: started at μ_v = A_vv⁻¹ C_v, with z_v = −A_vv⁻¹ A_vu z_u for every
-//! direction, the residual of the second family stays 0, and everything else is the ordinary iteration.
+//! **Schur form.** With two families, u the first and v the second, A = [A_uu A_uv; A_vu A_vv], and both diagonal
+//! blocks are tridiagonal yarn by yarn. Eliminating μ_v leaves (A_uu − A_uv A_vv⁻¹ A_vu) μ_u = C_u − A_uv A_vv⁻¹ C_v,
+//! whose condition is 1/(1 − σ²), σ the cosine between the force spaces of the families: the additive form has
+//! (1 + σ)/(1 − σ) and needs twice the iterations. It is run as CG on the full vectors: started at μ_v = A_vv⁻¹ C_v,
+//! with z_v = −A_vv⁻¹ A_vu z_u for every direction, the residual of the second family stays 0, and everything else is
+//! the ordinary iteration.
 //!
 //! Guards against what Newton's method cannot do: steps are clamped to 0.3 of the shortest edge at a vertex; an edge
 //! compressed below half its length uses the linear constraint |d| − l; a collapsed edge gets an empty row; a singular
-//! system ends CG when the curvature vanishes. Everything stays finite and bounded, and the report tells the strain that
-//! was reached.
+//! system ends CG when the curvature vanishes. Everything stays finite and bounded, and the report tells the strain
+//! that was reached.
 //!
-//! **Between two pins** a yarn keeps its mean constraint, C_e −= l_e clamp(Σ C/Σ l, ±`slack` · limit), as yarn sweeps do and for the
-//! reason that [`crate::solver::line_solve`] gives: a row as long as the distance of its pins is singular at its solution.
-//! Projected to C = 0 (`slack` 0, as in the paper) it throws the cloth about, though every substep holds its limit.
-//! Largest gain over the lowest energy so far, as a part of m g · 0.5 m, of `patch` with 12 × 12 vertices in 2 s:
+//! **Between two pins** a yarn keeps its mean constraint, C_e −= l_e clamp(Σ C/Σ l, ±`slack` · limit), as yarn sweeps
+//! do and for the reason that [`crate::solver::line_solve`] gives: a row as long as the distance of its pins is
+//! singular at its solution. Projected to C = 0 (`slack` 0, as in the paper) it throws the cloth about, though every
+//! substep holds its limit. Largest gain over the lowest energy so far, as a part of m g · 0.5 m, of `patch` with 12 ×
+//! 12 vertices in 2 s:
 //!
 //! | | limit 1 % | 0.1 % | iterations per frame |
 //! |---|---|---|---|
@@ -46,9 +48,10 @@
 //! | yarn sweeps with `slack` 0 | 0.077 | 1.79 | |
 //! | yarn sweeps with `slack` ½ | 0.000 | 0.001 | |
 //!
-//! To C = 0 at limits of 10⁻⁴ and 10⁻⁵ it gains 0.011 and 0.002 with 25 and 64 iterations per frame. To leave the correction of
-//! the strain that a substep starts with out of its velocity takes a part of the gain away only: from 0.17 to 0.05 with
-//! 8 substeps at 1 %, from 0.14 to 0.13 with 16 (with slack 0.002 and 0.013; all four judged after every substep).
+//! To C = 0 at limits of 10⁻⁴ and 10⁻⁵ it gains 0.011 and 0.002 with 25 and 64 iterations per frame. To leave the
+//! correction of the strain that a substep starts with out of its velocity takes a part of the gain away only: from
+//! 0.17 to 0.05 with 8 substeps at 1 %, from 0.14 to 0.13 with 16 (with slack 0.002 and 0.013; all four judged after
+//! every substep).
 
 use glam::Vec3;
 
@@ -126,8 +129,8 @@ pub enum Preconditioner {
     Auto,
     /// The diagonal of A: cheap, about n iterations on an n × n cloth.
     Jacobi,
-    /// The blocks of A that belong to single yarns, solved exactly ([`crate::solver::line_preconditioner`]): a handful of iterations, set
-    /// by shear and not by n.
+    /// The blocks of A that belong to single yarns, solved exactly ([`crate::solver::line_preconditioner`]): a handful
+    /// of iterations, set by shear and not by n.
     Lines,
     /// The same with the second family's multipliers eliminated: half the iterations. As `Lines` on a mesh whose yarns
     /// are not of two families.
@@ -164,8 +167,8 @@ pub struct FastProjection {
     pub tolerance: f32,
     /// Largest motion of a vertex in one iteration, as a part of its shortest edge; may be slid live.
     pub step_clamp: f32,
-    /// Part of the strain limit that a yarn between two pins may keep (see [`crate::solver::line_solve`]); may be slid live. 0 is
-    /// the projection of the paper.
+    /// Part of the strain limit that a yarn between two pins may keep (see [`crate::solver::line_solve`]); may be slid
+    /// live. 0 is the projection of the paper.
     pub slack: f32,
     /// γ of a [warm start](crate::solver::warm_start), 1 to 2; `None` starts at 0. The value may be slid live.
     pub warm_start: Option<f32>,
@@ -306,8 +309,8 @@ impl Preconditioner {
         self.record(recorder, true);
     }
 
-    /// Records z = P r and the leaves of r·z and r·r where P is more than the diagonal, which other kernels bring along;
-    /// at the start z is the search direction.
+    /// Records z = P r and the leaves of r·z and r·r where P is more than the diagonal, which other kernels bring
+    /// along; at the start z is the search direction.
     fn record(self, recorder: &mut Recorder<'_>, start: bool) {
         let renames: &'static [(&'static str, &'static str)] =
             if start { &[("preconditioned", "searches")] } else { &[] };

@@ -1,7 +1,7 @@
 //! Graph-colored Gauss-Seidel edge projection: position-based dynamics, or strain limiting with a wider band.
 //!
-//! An edge (a, b) of length |d| that should have length L moves its ends along d (position-based dynamics, Müller et al. 2007; strain
-//! limiting, Provot 1995):
+//! An edge (a, b) of length |d| that should have length L moves its ends along d (position-based dynamics, Müller et
+//! al. 2007; strain limiting, Provot 1995):
 //!
 //! c = (|d| − L)/(w_a + w_b), x_a += w_a c d/|d|, x_b −= w_b c d/|d|.
 //!

@@ -9,8 +9,8 @@
 //! | α | `blend` | 1 |
 //! | Δx_e,i = w_i × pull | `corrections` holds the pull on the tail | kg·m |
 //!
-//! Vertices of unequal n_i at one edge take unequal shares, so momentum is not conserved exactly; a pin bears what its neighbors took. Cost per sweep: edges once, vertices once, two dispatches, no
-//! atomics. Sweeps: several times those of Gauss-Seidel.
+//! Momentum is conserved only where both ends of an edge have equally many edges; a pin bears what its neighbors took.
+//! Cost per sweep: edges once, vertices once, two dispatches, no atomics. Sweeps: several times those of Gauss-Seidel.
 
 use glam::Vec3;
 

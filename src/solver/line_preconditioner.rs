@@ -1,5 +1,5 @@
-//! Preconditioning by lines: the blocks of A = J W Jᵀ that belong to single yarns, inverted exactly; and the mean strain that yarns
-//! between two pins keep of a linear solve.
+//! Preconditioning by lines: the blocks of A = J W Jᵀ that belong to single yarns, inverted exactly; and the mean
+//! strain that yarns between two pins keep of a linear solve.
 //!
 //! [`crate::solver::fast_projection`] says what that is good for, [`crate::solver::line_solve`] how a block is solved.
 
@@ -23,8 +23,8 @@ pub static SOLVE_YARN: Kernel = kernel("solve_yarn", &SOURCE, solve_yarn_body);
 /// Takes what a yarn between two pins keeps out of the constraints of a linear solve.
 pub static KEEP_SLACK: Kernel = kernel("keep_slack", &SOURCE, keep_slack_body);
 
-/// Records that yarns between two pins keep their mean constraint, for the linear solve that has been set up in `residuals`
-/// and `directions`.
+/// Records that yarns between two pins keep their mean constraint, for the linear solve that has been set up in
+/// `residuals` and `directions`.
 pub fn keep_slack(recorder: &mut Recorder<'_>) {
     let lanes = lanes(recorder);
     let yarns = recorder.families().last().map_or(0, |family| family.end);

@@ -4,27 +4,27 @@
 //! vertex only, A_{k,k−1} = b_k = −n_{k−1}·W_k n_k, and an exact solve costs a few operations per edge however long the
 //! yarn is. [`crate::solver::yarn_sweep`] derives where that comes from and what it is good for.
 //!
-//! **On a GPU** `lanes` invocations share a yarn. Each eliminates its run of consecutive rows from left to right, the row
-//! before the run entering as a second right-hand side g. The last row of each run is kept: these separators form a
+//! **On a GPU** `lanes` invocations share a yarn. Each eliminates its run of consecutive rows from left to right, the
+//! row before the run entering as a second right-hand side g. The last row of each run is kept: these separators form a
 //! tridiagonal system of at most 64 unknowns, which one invocation solves in workgroup memory. Then each run is solved
-//! backwards. Any length of yarn fits. This is elimination of a symmetric definite matrix in another order, as accurate in
-//! f32 as the serial one; cyclic reduction loses two digits more on a taut yarn.
+//! backwards. Any length of yarn fits. This is elimination of a symmetric definite matrix in another order, as accurate
+//! in f32 as the serial one; cyclic reduction loses two digits more on a taut yarn.
 //!
 //! **On a CPU** yarns go in lockstep, one in each lane of a vector (`bundle.rs`), by plain elimination.
 //!
 //! A closed yarn makes the system cyclic (Sherman–Morrison). Pivots are clamped at 1e-5 of the diagonal.
 //!
-//! **Between two pins** a straight yarn has one edge more than it has vertices to move: the matrix is singular there, and
-//! lengths that do not add up to the distance of the pins cannot be reached by any motion along the yarn. Such a yarn keeps its
-//! mean strain, as far as a part of the strain limit allows, and is projected to evenly spread lengths; the uniform mode, which the
-//! solve would blow up, has no residual left. Pins inside a yarn are not told apart: a straight span between two of them
-//! that is not the whole yarn stays singular.
+//! **Between two pins** a straight yarn has one edge more than it has vertices to move: the matrix is singular there,
+//! and lengths that do not add up to the distance of the pins cannot be reached by any motion along the yarn. Such a
+//! yarn keeps its mean strain, as far as a part of the strain limit allows, and is projected to evenly spread lengths;
+//! the uniform mode, which the solve would blow up, has no residual left. Pins inside a yarn are not told apart: a
+//! straight span between two of them that is not the whole yarn stays singular.
 //!
-//! Without that slack cloth gains energy. A row whose rest length is the distance of its pins sags by y and is longer by
-//! the square of it, so C = 0 is a double root, and Newton's method takes back half of the sag in each iteration, at least
-//! one per substep. Half of 1 cm in 1/240 s is 1.2 m/s upwards, whatever brought the row down: it is a trampoline. Shorter
-//! steps, a tighter solve or other clamps do not change that, a tighter limit does at many times the cost
-//! ([`crate::solver::fast_projection`] has the figures).
+//! Without that slack cloth gains energy. A row whose rest length is the distance of its pins sags by y and is longer
+//! by the square of it, so C = 0 is a double root, and Newton's method takes back half of the sag in each iteration, at
+//! least one per substep. Half of 1 cm in 1/240 s is 1.2 m/s upwards, whatever brought the row down: it is a
+//! trampoline. Shorter steps, a tighter solve or other clamps do not change that, a tighter limit does at many times
+//! the cost ([`crate::solver::fast_projection`] has the figures).
 //!
 //! | symbol | name | unit |
 //! |---|---|---|

@@ -13,12 +13,13 @@
 //! |---|---|---|---|
 //! | [`GaussSeidel`] | one dispatch per color | n² sweeps for coherent strain | many small substeps, coarse limits |
 //! | [`Jacobi`] | two dispatches | several times more sweeps | as a baseline, or where coloring is poor |
-//! | [`FastProjection`] | one linear solve | n inner iterations with the diagonal, a handful with [lines](line_preconditioner) | small limits |
+//! | [`FastProjection`] | one linear solve | n; not with [lines](line_preconditioner) | small limits |
 //! | [`YarnSweep`] | one dispatch per family of yarns | not with n | wherever the mesh has yarns |
 //! | [`Auto`] | one of the last two | not with n | always; it is the default |
 //!
 //! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
-//! parameters, Rust bodies and `record`; a line in [`crate::fields`] for memory of its own; a `mod` and a variant here.
+//! parameters, Rust bodies and `record`; a line in [`crate::fields`] for memory of its own; a variant here, and its
+//! name in files. CONTRIBUTING.md has the list.
 
 pub mod auto;
 pub(crate) mod bundle;

@@ -1,18 +1,17 @@
 //! Warm start of fast projection: the tension of the substep before is the first guess.
 //!
-//! Starting from u* − W Jᵀ μ, μ the multipliers of the substep before, saves an outer iteration where the load is small and
-//! blows up where s > 1: it is explicit geometric stiffness. The safe form keeps the momentum balance as a residual, as the
-//! step-and-project scheme of the paper does (section 4.2), F = M (u − u*) + Jᵀ μ, and puts the diagonal of the geometric
-//! stiffness into the mass:
+//! Starting from u* − W Jᵀ μ, μ the multipliers of the substep before, saves an outer iteration where the load is small
+//! and blows up where s > 1: it is explicit geometric stiffness. The safe form keeps the momentum balance as a
+//! residual, as the step-and-project scheme of the paper does (section 4.2), F = M (u − u*) + Jᵀ μ, and puts the
+//! diagonal of the geometric stiffness into the mass:
 //!
 //! H = m + γ Σ max(μ_e, 0)/l_e, (J H⁻¹ Jᵀ) δμ = C − J H⁻¹ F, u −= H⁻¹ (F + Jᵀ δμ), μ += δμ.
 //!
 //! The system has the same structure, with H⁻¹ in the place of W: every kernel of the projection reads `warm_vertices`
-//! instead of `vertices`. Gain: 1.5 to 2.5 times fewer iterations. It is for motion without violence: after a start that
-//! is far off its constraints, multipliers of the first substep mislead the second, and such a frame may miss its limit. Use
-//! γ = 1–2; nothing is carried over a substep that
-//! missed its limit, a teleport or an impulse, nor where an edge's own load is above s = 5, where the form
-//! diverges.
+//! instead of `vertices`. Gain: 1.5 to 2.5 times fewer iterations. It is for motion without violence: after a start
+//! that is far off its constraints, multipliers of the first substep mislead the second, and such a frame may miss its
+//! limit. Use γ = 1–2; nothing is carried over a substep that missed its limit, a teleport or an impulse, nor where an
+//! edge's own load is above s = 5, where the form diverges.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|

@@ -5,8 +5,8 @@
 //! # Cloth is a bundle of strings
 //!
 //! Eq. (7) of Goldenthal et al. (2007) is A μ = C with A = J W Jᵀ, one row per inextensible edge (μ = h²δλ, so h drops
-//! out). Row e = (a, b) of J holds −n_e at vertex a and +n_e at b, n_e the edge's direction, and W the inverse masses. So
-//! A_ee = w_a + w_b, and two edges are coupled only where they share a vertex v:
+//! out). Row e = (a, b) of J holds −n_e at vertex a and +n_e at b, n_e the edge's direction, and W the inverse masses.
+//! So A_ee = w_a + w_b, and two edges are coupled only where they share a vertex v:
 //!
 //! A_ef = ± w_v n_e·n_f, minus where one ends and the other starts.
 //!
@@ -22,43 +22,44 @@
 //!
 //! Along a yarn the coupling is as strong as it can be: for a straight yarn of equal masses A is w·(−1, 2, −1), the
 //! discrete second derivative. That is the equation of the tension in a string, T'' − κ²T = right-hand side, with κ the
-//! curvature. Its smallest eigenvalue is w (π/2m)² for a yarn of m edges that hangs from one pin: a condition of about m², which
-//! is why conjugate gradients need m iterations and Gauss-Seidel m² sweeps. *Across* yarns the coupling is only shear,
-//! and in unsheared cloth it vanishes: warp and weft do not know of each other.
+//! curvature. Its smallest eigenvalue is w (π/2m)² for a yarn of m edges that hangs from one pin: a condition of about
+//! m², which is why conjugate gradients need m iterations and Gauss-Seidel m² sweeps. *Across* yarns the coupling is
+//! only shear, and in unsheared cloth it vanishes: warp and weft do not know of each other.
 //!
 //! So A is not the Laplacian of a surface, for which multigrid was made: there is nothing between neighboring yarns to
 //! smooth. It is a bundle of one-dimensional strings, A_uu and A_vv both block diagonal, yarn by yarn, each block
-//! tridiagonal, and a tridiagonal system is solved exactly by one pass there and one pass back ([`crate::solver::line_solve`]).
-//! The dependence on n is gone with that, whatever the resolution.
+//! tridiagonal, and a tridiagonal system is solved exactly by one pass there and one pass back
+//! ([`crate::solver::line_solve`]). The dependence on n is gone with that, whatever the resolution.
 //!
 //! # What is left: shear
 //!
-//! Projecting the warp exactly and then the weft exactly is block Gauss-Seidel with two blocks. One sweep multiplies the
-//! error by A_uu⁻¹ A_uv A_vv⁻¹ A_vu, whose largest eigenvalue is σ², σ the cosine of the angle between the spaces of
-//! motions that warp forces and weft forces can make. σ² was 0.2–0.5 in ordinary motion, 0.8 in a draped sheet of 128 × 128,
-//! and comes near 1 only where quads are sheared flat. Each projection re-linearizes, so the sweep is Newton's method on
-//! each yarn at the same time. The order alternates (warp, weft, weft, warp …), which spreads what is left evenly.
+//! Projecting the warp exactly and then the weft exactly is block Gauss-Seidel with two blocks. One sweep multiplies
+//! the error by A_uu⁻¹ A_uv A_vv⁻¹ A_vu, whose largest eigenvalue is σ², σ the cosine of the angle between the spaces
+//! of motions that warp forces and weft forces can make. σ² was 0.2–0.5 in ordinary motion, 0.8 in a draped sheet of
+//! 128 × 128, and comes near 1 only where quads are sheared flat. Each projection re-linearizes, so the sweep is
+//! Newton's method on each yarn at the same time. The order alternates (warp, weft, weft, warp …), which spreads what
+//! is left evenly.
 //!
 //! Where σ is near 1, sweeps crawl and conjugate gradients take over: eliminating the weft multipliers leaves the Schur
-//! complement A_uu − A_uv A_vv⁻¹ A_vu, which A_uu⁻¹ turns into 1 − (the operator above), with a condition of 1/(1 − σ²).
-//! [`crate::solver::fast_projection`] does that; both inner solves are line solves again.
+//! complement A_uu − A_uv A_vv⁻¹ A_vu, which A_uu⁻¹ turns into 1 − (the operator above), with a condition of
+//! 1/(1 − σ²). [`crate::solver::fast_projection`] does that; both inner solves are line solves again.
 //!
 //! # What projection does not see: tension
 //!
-//! Fast projection drops λ ∂²C/∂x², the geometric stiffness T/l of taut yarns against sideways motion. Compared with the
-//! inertia m/h² it is the load s = h²T/(m l) ([`crate::stage::load`]). Below 1 nothing is noticed; a yarn at s = 20 is straightened
-//! edge by edge where it should swing as a whole, and Newton's method fails. Two cures: more substeps (s falls with h²;
-//! [`crate::substeps`] chooses them), and [taut chords](crate::solver::chords), which place long parts of a yarn before
-//! short ones.
+//! Fast projection drops λ ∂²C/∂x², the geometric stiffness T/l of taut yarns against sideways motion. Compared with
+//! the inertia m/h² it is the load s = h²T/(m l) ([`crate::stage::load`]). Below 1 nothing is noticed; a yarn at s = 20
+//! is straightened edge by edge where it should swing as a whole, and Newton's method fails. Two cures: more substeps
+//! (s falls with h²; [`crate::substeps`] chooses them), and [taut chords](crate::solver::chords), which place long
+//! parts of a yarn before short ones.
 //!
 //! A third trouble is a yarn between two pins that is as long as their distance: at its solution it is straight, its
-//! matrix is singular, and there is no tension that holds it. The limit allows it to be a little longer; it keeps its mean
-//! strain up to half of the limit ([`crate::solver::line_solve`]).
+//! matrix is singular, and there is no tension that holds it. The limit allows it to be a little longer; it keeps its
+//! mean strain up to half of the limit ([`crate::solver::line_solve`]).
 //!
 //! # Cost
 //!
-//! One dispatch per family and sweep, no reductions but those that measure the strain: after the first sweep, then after
-//! every second. Substeps that are not the last of a frame end at `middle_strain`.
+//! One dispatch per family and sweep, no reductions but those that measure the strain: after the first sweep, then
+//! after every second. Substeps that are not the last of a frame end at `middle_strain`.
 
 use glam::Vec3;
 
@@ -109,10 +110,11 @@ pub struct YarnSweep {
     pub middle_strain: f32,
     /// Largest motion of a vertex in one projection, as a part of the edge before or after it; may be slid live.
     pub step_clamp: f32,
-    /// Part of the strain limit that a yarn between two pins may keep (see [`crate::solver::line_solve`]); may be slid live.
-    pub slack: f32,
-    /// Load s from which [taut chords](crate::solver::chords) are used where the number of substeps is bounded; may be slid
+    /// Part of the strain limit that a yarn between two pins may keep (see [`crate::solver::line_solve`]); may be slid
     /// live.
+    pub slack: f32,
+    /// Load s from which [taut chords](crate::solver::chords) are used where the number of substeps is bounded; may be
+    /// slid live.
     pub chords_from: f32,
 }
 

@@ -9,20 +9,20 @@
 //! takes the mean of what its triangles propose, those that are content included: one pass of Jacobi. Pins stay; a
 //! pinned corner outweighs free ones, so a triangle with a pin is scaled about the pin (with two, about their middle).
 //!
-//! **A heuristic.** This is the lecture's proposal and not the minimiser: the smallest mass-weighted motion that
-//! reaches the same area is no uniform scaling, and costs less than half of one on a right triangle of equal masses
-//! (0.0556 instead of 0.1430). One pass of means reaches the band nowhere but in single triangles, and does not keep
-//! the momentum where vertices have different numbers of triangles. The edge projection follows and has the last word:
-//! lengths hold their limit, areas need not. Scaling does not undo shear; where edges do not stretch, the projection
-//! takes it back.
+//! **A heuristic.** Uniform scaling is the simple proposal and not the minimizer: the smallest mass-weighted motion
+//! that reaches the same area is no uniform scaling, and costs less than half of one on a right triangle of equal
+//! masses (0.0556 instead of 0.1430). One pass of means reaches the band nowhere but in single triangles, and does not
+//! keep the momentum where vertices have different numbers of triangles. The edge projection follows and has the last
+//! word: lengths hold their limit, areas need not. Scaling does not undo shear; where edges do not stretch, the
+//! projection takes it back.
 //!
 //! **Energy.** Shrinking takes energy. Growing gives it: a proposal is not the gradient of anything, and slivers are
 //! thrown apart again and again. A sheet of 9 × 9 vertices whose edges may have half to one and a half of their length
 //! settled with a limit of \[0, 1.1\] and a drag of 5/s, and kept shaking at 9 m/s with \[0.9, 1.1\]. Use a lower end
 //! above 0 with care, or not at all.
 //!
-//! Two things the lecture does not say: s is held in \[½, 2\], because the scale of a sliver of full length has no
-//! bound, and a triangle without area, now or at rest, proposes nothing.
+//! Two bounds: s is held in \[½, 2\], because the scale of a sliver of full length has no
+//! bound; and a triangle without area, now or at rest, proposes nothing.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|

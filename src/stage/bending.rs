@@ -1,9 +1,9 @@
 //! Bending: forces at the start of a substep, and the stiffness that the elastic solve applies.
 //!
-//! [`crate::mesh::bending`] derives the two models. Flat at rest: E = ½ Σ w_ij |x_i − x_j|² with signed weights, so f = Σ w
-//! (x_j − x_i) and K is constant. Curved at rest: E = ½ Σ k (φ − φ_0)², f = −k (φ − φ_0) ∇φ and K = −k ∇φ ∇φᵀ
-//! (Gauss-Newton). Both leave K p in `bend_forces`, where [`crate::stage::elastic`] finds it; where springs are explicit the
-//! forces alone are used.
+//! [`crate::mesh::bending`] derives the two models. Flat at rest: E = ½ Σ w_ij |x_i − x_j|² with signed weights, so
+//! f = Σ w (x_j − x_i) and K is constant. Curved at rest: E = ½ Σ k (φ − φ_0)², f = −k (φ − φ_0) ∇φ and K = −k ∇φ ∇φᵀ
+//! (Gauss-Newton). Both leave K p in `bend_forces`, where [`crate::stage::elastic`] finds it; where springs are
+//! explicit the forces alone are used.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|

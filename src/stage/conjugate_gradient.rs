@@ -70,9 +70,9 @@ fn arguments(system: &System) -> [u32; 4] {
     [system.scale[0], system.scale[1], 0, 0]
 }
 
-/// Records a solve of so many words, of at most `iterations` iterations, with `apply` as its operator; returns the guard
-/// word of its loop. `precondition` may replace z = r/diagonal by something better: it writes `preconditioned` and the
-/// leaves of r·z and r·r ([`DOT_RESIDUALS`]) over the first `dotted` words, or nothing.
+/// Records a solve of so many words, of at most `iterations` iterations, with `apply` as its operator; returns the
+/// guard word of its loop. `precondition` may replace z = r/diagonal by something better: it writes `preconditioned`
+/// and the leaves of r·z and r·r ([`DOT_RESIDUALS`]) over the first `dotted` words, or nothing.
 pub fn record(
     recorder: &mut Recorder<'_>,
     system: &System,

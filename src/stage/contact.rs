@@ -10,26 +10,26 @@
 //!                                  └───────────────┘  at most `contact_rounds` times
 //! ```
 //!
-//! The first pass comes after *all* forces, implicit ones included. A vertex is in contact if they press it into the solid
-//! together: gravity alone, or the springs of the substep before, do not decide.
+//! The first pass comes after *all* forces, implicit ones included. A vertex is in contact if they press it into the
+//! solid together: gravity alone, or the springs of the substep before, do not decide.
 //!
-//! **What a pass does.** The way of a vertex through the substep is traced through the distance field of every solid, in
-//! the coordinates of the solid, which moves too; so a vertex cannot jump through one. A vertex that would end inside is put
-//! on the surface. What the contact withholds from it — of the prediction, of springs, of edges — is the displacement D:
-//! pressed N = −D·n, and held back sideways. It is released where N is negative. Without friction it would slip by T; if
-//! |T| ≤ μ N it stays where it is relative to the solid, else friction takes μ_k N of T; it never moves a vertex on. D is the
-//! contact force over the mass, times the square of the step, so all of it also stands in `reactions`. S is I − n nᵀ also
-//! for what friction holds: S = 0 there would make rows between two such vertices singular, so the projection may move
-//! them along the surface, and friction takes that back as far as it can.
+//! **What a pass does.** The way of a vertex through the substep is traced through the distance field of every solid,
+//! in the coordinates of the solid, which moves too; so a vertex cannot jump through one. A vertex that would end
+//! inside is put on the surface. What the contact withholds from it — of the prediction, of springs, of edges — is the
+//! displacement D: pressed N = −D·n, and held back sideways. It is released where N is negative. Without friction it
+//! would slip by T. If |T| ≤ μ N it stays where it is relative to the solid, else friction takes μ_k N of T; it never
+//! moves a vertex on. D is the contact force over the mass, times the square of the step, so all of it also stands in
+//! `reactions`. S is I − n nᵀ also for what friction holds: S = 0 there would make rows between two such vertices
+//! singular, so the projection may move them along the surface, and friction takes that back as far as it can.
 //!
-//! **What wins.** The limit is promised for the final positions, and none of them is inside a solid. In the second half of
-//! the rounds friction gives way to the limit.
+//! **What wins.** The limit is promised for the final positions, and none of them is inside a solid. In the second half
+//! of the rounds friction gives way to the limit.
 //!
-//! **What is not covered.** Vertices touch solids; edges and faces may cut corners that are sharper than the mesh is fine:
-//! give the solid a thickness of about l²/8R. Cloth does not touch cloth. Vertices that are pinned or held in
-//! place touch nothing. A vertex between two solids is pushed out of both in turn, three times at most: in a wedge it may
-//! stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much in a substep may
-//! pass it.
+//! **What is not covered.** Vertices touch solids; edges and faces may cut corners that are sharper than the mesh is
+//! fine: give the solid a thickness of about l²/8R. Cloth does not touch cloth. Vertices that are pinned or held in
+//! place touch nothing. A vertex between two solids is pushed out of both in turn, three times at most: in a wedge it
+//! may stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much in a
+//! substep may pass it.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -77,8 +77,8 @@ pub static COLLIDE: Kernel = Kernel::new("collide", &SOURCE, collide_body)
 pub static REBOUND: Kernel =
     Kernel::new("rebound", &SOURCE, rebound_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
 
-/// The speed of a surface is a difference of two places over a substep: at 1/240 s it has 240 times their rounding, where the
-/// field's scale of about 1 m/s allows for 32 roundings.
+/// The speed of a surface is a difference of two places over a substep: at 1/240 s it has 240 times their rounding,
+/// where the field's scale of about 1 m/s allows for 32 roundings.
 const AMPLIFICATION: f32 = 16.0;
 
 /// Records a collision pass.
@@ -144,10 +144,11 @@ impl Stage for Rebound {
 
 /// Sine of an angle that counts as none: normals of f32 grids are no more exact.
 const PARALLEL: f32 = 1e-3;
-/// Part of a normal that a hold must leave for a vertex to be pushed out along it: with less, the way out would be a hundred
-/// times the gap.
+/// Part of a normal that a hold must leave for a vertex to be pushed out along it: with less, the way out would be a
+/// hundred times the gap.
 const SLANTED: f32 = 0.01;
-/// Substeps of falling from which a vertex comes to rest: what gravity adds in so many is a bounce of the time stepping's own.
+/// Substeps of falling from which a vertex comes to rest: what gravity adds in so many is a bounce of the time
+/// stepping's own.
 const FALLS: f32 = 2.0;
 /// Keeps a quotient of two lengths from being 0/0.
 const SMALLEST: f32 = 1e-30;
@@ -184,8 +185,8 @@ fn bounce_speed(frame: &Frame, clock: &Clock, solid: &SolidRow, n: Vec3, approac
     solid.restitution * (speed * speed + 2.0 * fall * start_gap).max(0.0).sqrt() + 0.5 * clock.span * fall
 }
 
-/// Coulomb friction: the change of a vertex's motion along a surface, and of what the contact withholds from it. T is what
-/// the vertex would slip without it: the motion there is, and what is withheld of it.
+/// Coulomb friction: the change of a vertex's motion along a surface, and of what the contact withholds from it. T is
+/// what the vertex would slip without it: the motion there is, and what is withheld of it.
 fn rub(solid: &SolidRow, n: Vec3, relative: Vec3, taken: Vec3) -> (Vec3, Vec3) {
     let slip = relative - relative.dot(n) * n;
     let held = taken - taken.dot(n) * n;

@@ -1,7 +1,7 @@
 //! One-thread kernels that open and close loops, frames and substeps.
 //!
-//! They write guards, and beside them only the end of a linear solve does. They decide by comparing stored values, or products of them, which round alike, so that
-//! two backends that agree on the values agree on the decision.
+//! They write guards, and beside them only the end of a linear solve does. They decide by comparing stored values, or
+//! products of them, which round alike, so that two backends that agree on the values agree on the decision.
 
 use crate::cpu::Run;
 use crate::error::Result;
@@ -70,14 +70,14 @@ impl Stage for BeginSubstep {
     }
 }
 
-/// Records the decision of a projection loop by the last measured strain, after `iterations` more iterations; `inner` is the
-/// guard word of a loop inside that should have ended before its bound, or 0.
+/// Records the decision of a projection loop by the last measured strain, after `iterations` more iterations; `inner`
+/// is the guard word of a loop inside that should have ended before its bound, or 0.
 pub fn judge_strain(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
     judge(recorder, [iterations, inner, 0, 0]);
 }
 
-/// Records a loop of at most `at_most` iterations that runs where the last measured strain is not within the limit, after
-/// `iterations` more iterations.
+/// Records a loop of at most `at_most` iterations that runs where the last measured strain is not within the limit,
+/// after `iterations` more iterations.
 pub fn repeat_strained(
     recorder: &mut Recorder<'_>,
     iterations: u32,

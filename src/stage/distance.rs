@@ -23,8 +23,8 @@ pub(super) static SOURCE: Source = Source::new("distance", include_str!("../../s
 
 /// Steps along the way of a vertex through a step.
 const TRACE: u32 = 16;
-/// Part of a told distance that is sure: beyond its grid the distance to a body may be told longer than it is, by a factor of √2
-/// at most.
+/// Part of a told distance that is sure: beyond its grid the distance to a body may be told longer than it is, by a
+/// factor of √2 at most.
 const SURE: f32 = 0.7;
 /// Part of its way from the surface at which a vertex has met it: what is left is less than contact corrects anyway.
 const ARRIVED: f32 = 1e-3;

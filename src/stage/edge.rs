@@ -1,12 +1,12 @@
 //! One inextensible edge, as every projection sees it.
 //!
-//! Goldenthal et al. (2007), eq. (1), taken as a length: C = |d| − L, d = x_head − x_tail, with ∂C/∂x_head = n = d/|d| and
-//! ∂C/∂x_tail = −n. L is the end of the stretch band \[σ_min l, σ_max l\] that is nearest to |d|; with the default band of width
-//! 0 it is the rest length l. [`crate::solver::fast_projection`] takes the paper's own quadratic form of the same
-//! quantities.
+//! Goldenthal et al. (2007), eq. (1), taken as a length: C = |d| − L, d = x_head − x_tail, with ∂C/∂x_head = n = d/|d|
+//! and ∂C/∂x_tail = −n. L is the end of the stretch band \[σ_min l, σ_max l\] that is nearest to |d|; with the default
+//! band of width 0 it is the rest length l. [`crate::solver::fast_projection`] takes the paper's own quadratic form of
+//! the same quantities.
 //!
-//! An edge is left alone for three reasons: it is collapsed and has no direction, it is strictly within its band, or neither end
-//! can move along it.
+//! An edge is left alone for three reasons: it is collapsed and has no direction, it is strictly within its band, or
+//! neither end can move along it.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -28,8 +28,8 @@ pub(crate) static SOURCE: Source = Source::new("edge", include_str!("../../shade
 
 /// Part of its rest length below which an edge has no direction that f32 could tell.
 const COLLAPSED: f32 = 1e-6;
-/// Part of its ends' inverse masses that constraints must leave along an edge: with less, neither end could move along it
-/// but by a hundred times what is asked for.
+/// Part of its ends' inverse masses that constraints must leave along an edge: with less, neither end could move along
+/// it but by a hundred times what is asked for.
 const STUCK: f32 = 0.01;
 
 /// The stretch band.

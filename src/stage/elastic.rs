@@ -1,29 +1,31 @@
 //! Implicit elasticity: springs whose steps are not limited by their stiffness.
 //!
-//! Explicit springs are stable while k h²/m stays below about 0.3, which at 1/60 s and fine meshes is thousands of times
-//! less than a fabric has. The implicit step of Baraff & Witkin (1998, eqs. 15–16) solves (M − τ²K) Δv = τ (f + τ K v) for the change of
-//! velocity, K = ∂f/∂x. Written for displacements, with u the prediction by inertia and outer forces, the same system is
+//! Explicit springs are stable while k h²/m stays below about 0.3, which at 1/60 s and fine meshes is thousands of
+//! times less than a fabric has. The implicit step of Baraff & Witkin (1998, eqs. 15–16) solves (M − τ²K) Δv = τ (f + τ
+//! K v) for the change of velocity, K = ∂f/∂x. Written for displacements, with u the prediction by inertia and outer
+//! forces, the same system is
 //!
 //! (M − τ² K) y = τ² (f + K u), then u += y:
 //!
 //! what springs do is a correction after the prediction. The solve is
 //! [`crate::stage::conjugate_gradient`] on vertex vectors, with the diagonal as preconditioner; pinned vertices are
-//! filtered (their rows and residuals are zero, the motion of driven ones enters through K u). A spring's K is filtered to
-//! stay definite: k (n nᵀ + c (I − n nᵀ)), c = max(1 − l/|d|, 0), stored as a aᵀ + k c I with a = √(k − k c) n.
+//! filtered (their rows and residuals are zero, the motion of driven ones enters through K u). A spring's K is filtered
+//! to stay definite: k (n nᵀ + c (I − n nᵀ)), c = max(1 − l/|d|, 0), stored as a aᵀ + k c I with a = √(k − k c) n.
 //!
-//! Bending adds its K p ([`crate::stage::bending`]). Damping of internal motion is that of the stiffness, β K v with v = u/τ
-//! at the end of the step: τ² K becomes (τ² + β τ) K. A motion that changes no shape is not damped.
+//! Bending adds its K p ([`crate::stage::bending`]). Damping of internal motion is that of the stiffness, β K v with v
+//! = u/τ at the end of the step: τ² K becomes (τ² + β τ) K. A motion that changes no shape is not damped.
 //!
 //! Holds filter the system: products and residuals are S q and S r (the modified conjugate gradients of
-//! Baraff & Witkin, section 5.3, with the corrected preconditioner and starting norm). The inverse diagonal of a vertex is
-//! the same in all directions then, so that it keeps what S leaves, and no other step needs a filter. What S takes is
-//! the constraint force (section 5.4).
+//! Baraff & Witkin, section 5.3, with the corrected preconditioner and starting norm). The inverse diagonal of a vertex
+//! is the same in all directions then, so that it keeps what S leaves, and no other step needs a filter. What S takes
+//! is the constraint force (section 5.4).
 //!
-//! It starts from what the springs did in the substep before: u is moved there first (`elastic_motions`), and the solve is
-//! for the rest. What a hold forbids is not kept: no solve would ever correct it.
+//! It starts from what the springs did in the substep before: u is moved there first (`elastic_motions`), and the solve
+//! is for the rest. What a hold forbids is not kept: no solve would ever correct it.
 //!
-//! Contact comes after it, as it comes after all forces: a solve that already keeps vertices on a surface cannot lift them
-//! off, so that whatever touched once would stay, and a start that points into the solid would make it touch for ever.
+//! Contact comes after it, as it comes after all forces: a solve that already keeps vertices on a surface cannot lift
+//! them off, so that whatever touched once would stay, and a start that points into the solid would make it touch for
+//! ever.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -34,13 +36,13 @@
 //! | what the solve adds to it, r | `elastic_solutions`, `elastic_residuals` | m, kg·m |
 //! | τ | `clock.span` | s |
 //!
-//! It ends at a part of |M y|, as it was in the substep before, or of |r_0| where that is larger; the part grows with the step
-//! from 0.01 to 0.05. Looser solves are cheaper and gain energy where shear is stiff. That is not enough for cloth that
-//! comes to rest: |M y| is what springs bear there, and a hundredth of it, left in another way by every solve, shakes
-//! the folds for ever (1 cm/s in a draped sheet, whatever the air takes). So what is left must also be too little to change the
-//! speed of the cloth by more than itself per second (`RATE`): the slower it is, the better the solve. Either way it ends
-//! where what is left would accelerate vertices by less than 0.01 m/s². Cost: 11 dispatches and 6 per iteration, 7 with
-//! bending; 2–20 iterations at ordinary steps.
+//! It ends at a part of |M y|, as it was in the substep before, or of |r_0| where that is larger; the part grows with
+//! the step from 0.01 to 0.05. Looser solves are cheaper and gain energy where shear is stiff. That is not enough for
+//! cloth that comes to rest: |M y| is what springs bear there, and a hundredth of it, left in another way by every
+//! solve, shakes the folds for ever (1 cm/s in a draped sheet, whatever the air takes). So what is left must also be
+//! too little to change the speed of the cloth by more than itself per second (`RATE`): the slower it is, the better
+//! the solve. Either way it ends where what is left would accelerate vertices by less than 0.01 m/s². Cost: 11
+//! dispatches and 6 per iteration, 7 with bending; 2–20 iterations at ordinary steps.
 
 use glam::{UVec2, Vec3};
 use wide::f32x4;

@@ -1,9 +1,9 @@
 //! What vertices may do: S and W = S/m of Baraff & Witkin (1998), eq. 13.
 //!
-//! A hold or a contact leaves a vertex the motions S u: S = I − n nᵀ on a plane of normal n, n nᵀ on a line of direction n, 0 in
-//! place. One vector of four words per vertex says which: (n, 1) leaves what is across n, (n, 0) what is along n. Every
-//! projection and the elastic solve move vertices through W, so a constraint holds at every iteration, whatever they reach
-//! otherwise; what W takes from a pull is what the constraint bears.
+//! A hold or a contact leaves a vertex the motions S u: S = I − n nᵀ on a plane of normal n, n nᵀ on a line of
+//! direction n, 0 in place. One vector of four words per vertex says which: (n, 1) leaves what is across n, (n, 0) what
+//! is along n. Every projection and the elastic solve move vertices through W, so a constraint holds at every
+//! iteration, whatever they reach otherwise; what W takes from a pull is what the constraint bears.
 
 use glam::Vec3;
 
@@ -116,7 +116,8 @@ impl<'a> Freedom<'a> {
         self.at(v).allowed(motion.into()).into()
     }
 
-    /// W = S/m of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes motion.
+    /// W = S/m of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes
+    /// motion.
     #[inline]
     pub(crate) fn apply_inverse_mass(&self, v: usize, inverse_mass: f32, pull: Vec3) -> Vec3 {
         self.allowed(v, inverse_mass * pull)

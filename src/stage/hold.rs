@@ -1,13 +1,13 @@
 //! Holds: vertices that the caller keeps in place, on a plane or on a line, at run time.
 //!
-//! Baraff & Witkin (1998, section 5.1) constrain the motion of single particles by W = S/m with S = I − p pᵀ on a plane of
-//! normal p, I − p pᵀ − q qᵀ = t tᵀ on a line of direction t, and 0 in place (eq. 13). One vector per vertex says which:
-//! (n, 1) leaves what is across n, (n, 0) what is along n. Every solver and the elastic solve apply the same S, so a hold is
-//! exact at every iteration, whatever they reach otherwise.
+//! Baraff & Witkin (1998, section 5.1) constrain the motion of single particles by W = S/m with S = I − p pᵀ on a plane
+//! of normal p, I − p pᵀ − q qᵀ = t tᵀ on a line of direction t, and 0 in place (eq. 13). One vector per vertex says
+//! which: (n, 1) leaves what is across n, (n, 0) what is along n. Every solver and the elastic solve apply the same S,
+//! so a hold is exact at every iteration, whatever they reach otherwise.
 //!
-//! In the directions that are held a vertex stays where it is, or follows a target (z of eq. 14); what is fixed stays at its
-//! anchor. What the hold takes
-//! from the prediction, from springs and from edges is summed up in `reactions`: the constraint force.
+//! In the directions that are held a vertex stays where it is, or follows a target (z of eq. 14); what is fixed stays
+//! at its anchor. What the hold takes from the prediction, from springs and from edges is summed up in `reactions`: the
+//! constraint force.
 
 use glam::Vec3;
 

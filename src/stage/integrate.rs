@@ -8,10 +8,11 @@
 //! | h | `clock.h` | s |
 //! | w | `inverse_mass` | 1/kg |
 //!
-//! **Why displacements.** The iterate of a substep is u, not x_j. A position of about 1 m is stored in steps of 6·10⁻⁸ m;
-//! at h = 1/60,000 s that is 4·10⁻³ m/s of noise in (x_new − x)/h, and gravity's g h² is lost in it. u keeps 24 bits of
-//! its own size, edge vectors are formed as (x_b − x_a) + (u_b − u_a), and the velocity is u/h. What the final rounding
-//! x + u loses is found at the next predict and carried on (`remainders`), so slow motion does not stall either.
+//! **Why displacements.** The iterate of a substep is u, not x_j. A position of about 1 m is stored in steps of 6·10⁻⁸
+//! m; at h = 1/60,000 s that is 4·10⁻³ m/s of noise in (x_new − x)/h, and gravity's g h² is lost in it. u keeps 24 bits
+//! of its own size, edge vectors are formed as (x_b − x_a) + (u_b − u_a), and the velocity is u/h. What the final
+//! rounding x + u loses is found at the next predict and carried on (`remainders`), so slow motion does not stall
+//! either.
 
 use glam::Vec3;
 
@@ -42,11 +43,11 @@ pub static COMMIT: Kernel = Kernel::new("commit", &SOURCE, commit_body);
 /// How time goes on: the order of the time stepping.
 ///
 /// Both step a projection in the same way; what differs is how much of the motion survives. A pendulum that swings from
-/// 90° loses 28 % of m g l in a second with Euler at h = 1/60 s, 2 % at 1/1000 s, and 0.4 % with BDF2 at 1/60 s. Under-solved
-/// substeps make BDF2 gain energy, so a substep that misses its limit is followed by an Euler step, as is a teleport, and a
-/// substep in which a vertex begins or ceases to touch a solid. Springs are integrated implicitly with BDF2, because what
-/// they do explicitly it amplifies. Prefer Euler for cloth that should come to rest, BDF2 for lively motion at few
-/// substeps.
+/// 90° loses 28 % of m g l in a second with Euler at h = 1/60 s, 2 % at 1/1000 s, and 0.4 % with BDF2 at 1/60 s.
+/// Under-solved substeps make BDF2 gain energy, so a substep that misses its limit is followed by an Euler step, as is
+/// a teleport, and a substep in which a vertex begins or ceases to touch a solid. Springs are integrated implicitly
+/// with BDF2, because what they do explicitly it amplifies. Prefer Euler for cloth that should come to rest, BDF2 for
+/// lively motion at few substeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stepping {

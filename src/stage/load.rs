@@ -1,9 +1,9 @@
 //! The load meter: how hard a step is, told by the tension of the edges.
 //!
-//! s = max_e h² T_e/(m̄ l_e) is the ratio of an edge's geometric stiffness T/l to the inertia m̄/h² of a vertex. Fast projection
-//! drops the geometric stiffness, so s decides how many iterations it needs: one or two below 0.5, three to five at 1–3,
-//! and above 20 it fails whatever solves its linear systems. Yarn solves with taut chords go further. A curtain at rest
-//! has s = g h² n (n − 1)/L.
+//! s = max_e h² T_e/(m̄ l_e) is the ratio of an edge's geometric stiffness T/l to the inertia m̄/h² of a vertex. Fast
+//! projection drops the geometric stiffness, so s decides how many iterations it needs: one or two below 0.5, three to
+//! five at 1–3, and above 20 it fails whatever solves its linear systems. Yarn solves with taut chords go further. A
+//! curtain at rest has s = g h² n (n − 1)/L.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -11,9 +11,9 @@
 //! | m̄ | `frame.mean_mass` | kg |
 //! | max T/(m̄ l) | `sums[LOAD]` | 1/s² |
 //!
-//! Every solver adds what it pulls to `tensions`, also what a step clamp cut off and what iterations pulled that were taken
-//! back: in a frame that misses its limit the load is rather too large. At the end of a frame the device notes the load, and the next frame's
-//! number of substeps follows from it ([`crate::substeps`]); nothing is read back.
+//! Every solver adds what it pulls to `tensions`. What a step clamp cut off, and what iterations pulled that were taken
+//! back, is in it too, so the load is overestimated in a frame that misses its limit. At the end of a frame the device
+//! notes the load, and the next frame's number of substeps follows from it ([`crate::substeps`]); nothing is read back.
 
 use crate::cpu::Run;
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! Stages: the parts of a step.
 //!
-//! forces → predict → hold → elastic → collide → areas → project ⇄ collide → inspect → commit, once per substep, then the
-//! load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the project
-//! stage.
+//! forces → predict → hold → elastic → collide → areas → project ⇄ collide → inspect → commit, once per substep, then
+//! the load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the
+//! project stage.
 
 pub mod area;
 pub mod bending;

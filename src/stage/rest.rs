@@ -1,25 +1,26 @@
-//! Rest: at the end of a frame, a vertex that has hardly moved for a while has the speed at which it moved, and no other.
+//! Rest: at the end of a frame, a vertex that has hardly moved for a while has the speed at which it moved, and no
+//! other.
 //!
-//! A projection ends where the strain is within its limit, now after three sweeps, now after five, and a collision pass moves
-//! what it finds inside. What such a correction leaves is far below what one sees, a part of the limit times the edge, but
-//! divided by a substep it is a speed: 1 % of 3 cm in 1/240 s are 7 cm/s. In cloth that moves nobody notices. In cloth that
-//! lies still it comes back in every frame, as a small cycle of the substeps whose velocity never dies.
+//! A projection ends where the strain is within its limit, now after three sweeps, now after five, and a collision pass
+//! moves what it finds inside. What such a correction leaves is far below what one sees, a part of the limit times the
+//! edge, but divided by a substep it is a speed: 1 % of 3 cm in 1/240 s are 7 cm/s. In cloth that moves nobody notices.
+//! In cloth that lies still it comes back in every frame, as a small cycle of the substeps whose velocity never dies.
 //!
 //! So the motion of a whole frame is compared with the speed at its end. Where a vertex has moved by less than
-//! [`crate::Settings::rest_speed`] in the mean of every frame for 0.15 s, its velocity is that mean. It is not frozen: it is
-//! projected, pulled and blown as before, what creeps goes on creeping, and the first frame that moves it faster ends its
-//! rest. A mean lags behind the end of its frame, so what gathers speed slowly gathers it half as fast below that speed,
-//! and what swings slowly swings less: a little of the dry friction by which real fabric comes to rest. A vertex without
-//! edges is no fabric and has none. Frames of a single substep have no mean to compare with: cloth that is stepped so, by
-//! 1/240 s or less at a time, rests less well.
+//! [`crate::Settings::rest_speed`] in the mean of every frame for 0.15 s, its velocity is that mean. It is not frozen:
+//! it is projected, pulled and blown as before, what creeps goes on creeping, and the first frame that moves it faster
+//! ends its rest. A mean lags behind the end of its frame, so what gathers speed slowly gathers it half as fast below
+//! that speed, and what swings slowly swings less: a little of the dry friction by which real fabric comes to rest. A
+//! vertex without edges is no fabric and has none. Frames of a single substep have no mean to compare with: cloth that
+//! is stepped so, by 1/240 s or less at a time, rests less well.
 //!
 //! It is recorded where there are solids. Without them cloth comes to rest by drag and by the damping of the steps, and
 //! free motion keeps the figures of the paper.
 //!
-//! Tried and dropped: a projection of the velocities along the yarns after every substep (it helps, and what is left still
-//! cycles); tension carried from substep to substep as the start of the projection (half of the sweeps, but it takes
-//! away the damping of folds, which then shake at several cm/s); projecting to a hundredth of the limit (five times the
-//! cost, and contact still cycles).
+//! Tried and dropped: a projection of the velocities along the yarns after every substep (it helps, and what is left
+//! still cycles); tension carried from substep to substep as the start of the projection (half of the sweeps, but it
+//! takes away the damping of folds, which then shake at several cm/s); projecting to a hundredth of the limit (five
+//! times the cost, and contact still cycles).
 
 use crate::cpu::Run;
 use crate::error::Result;

@@ -1,7 +1,8 @@
 //! Spring forces: both diagonals of every quad resist shear, f = k (|d| − l) d/|d| on the tail.
 //!
-//! Explicit integration is stable while k h²/m stays small; the substep rule keeps k h²/m ≤ 0.3 for every vertex, or the
-//! springs are integrated implicitly ([`crate::stage::elastic`]). Cost: 16 bytes per spring and end, once per substep.
+//! Explicit integration is stable while k h²/m stays small; the substep rule keeps k h²/m ≤ 0.3 for every vertex, or
+//! the springs are integrated implicitly ([`crate::stage::elastic`]). Cost: 16 bytes per spring and end, once per
+//! substep.
 
 use wide::f32x4;
 

@@ -75,8 +75,8 @@ pub struct Wind {
 }
 
 impl Default for Wind {
-    /// Still air at 20 °C, no gusts. A square plate across the flow has a drag coefficient of 1.2; a lift coefficient of
-    /// 1 makes lift 0.6 of drag at 45°. Gusts, once given an amplitude, come every two seconds in waves of 1.4 m.
+    /// Still air at 20 °C, no gusts. A square plate across the flow has a drag coefficient of 1.2; a lift coefficient
+    /// of 1 makes lift 0.6 of drag at 45°. Gusts, once given an amplitude, come every two seconds in waves of 1.4 m.
     fn default() -> Self {
         Self {
             velocity: [0.0; 3],

@@ -74,8 +74,8 @@ fn compare(subject: &Subject, cloth: &Cloth, at_most: u64) -> Result<Seen, Failu
     compare_reaching(subject, cloth, at_most, "begin_frame", |_, _| Ok(true))
 }
 
-/// The same for a cloth that is there for one branch of a kernel: fails where that was not compared, or where the fields
-/// before and after do not show that the branch was taken.
+/// The same for a cloth that is there for one branch of a kernel: fails where that was not compared, or where the
+/// fields before and after do not show that the branch was taken.
 fn compare_reaching(
     subject: &Subject,
     cloth: &Cloth,
@@ -185,8 +185,8 @@ impl Stage for Planted {
     }
 }
 
-/// A check that must fail: a stage whose shader is a thousandth off what the CPU does. Where it passes, nothing that the
-/// others say can be believed.
+/// A check that must fail: a stage whose shader is a thousandth off what the CPU does. Where it passes, nothing that
+/// the others say can be believed.
 pub fn planted() -> Check {
     Check::new("self-test/planted", |subject| {
         // Without springs: the bound is relative to the largest force.

@@ -106,7 +106,8 @@ pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
     Ok(cloth)
 }
 
-/// A flat sheet that has lain on the ground for so long that its vertices are at rest, though the ground creeps; on the CPU.
+/// A flat sheet that has lain on the ground for so long that its vertices are at rest, though the ground creeps; on the
+/// CPU.
 ///
 /// # Errors
 /// As [`Cloth::on_cpu`] and [`Cloth::step`].
