@@ -38,8 +38,8 @@ fn start_solve(invocation: Invocation) {
     }
 }
 
-// Starts the loop: r·z and r·r of the start are those before the first iteration. Curvature starts positive, so that the first
-// test passes. Where to stop is in z already: the caller's own kernel put it there.
+// Starts the loop: r·z and r·r of the start are those before the first iteration. Curvature starts positive, so that
+// the first test passes. Where to stop is in z already: the caller's own kernel put it there.
 @compute @workgroup_size(1)
 fn begin_solve() {
     if (!running()) {
@@ -50,8 +50,8 @@ fn begin_solve() {
     totals[CURVATURE] = vec4<f32>(1.0, 0.0, 0.0, 0.0);
 }
 
-// Ends the loop when the residual is small enough, zero, or the operator shows no curvature (singular, rounding). Argument:
-// which of the counters of iterations is its own.
+// Ends the loop when the residual is small enough, zero, or the operator shows no curvature (singular, rounding).
+// Argument: which of the counters of iterations is its own.
 @compute @workgroup_size(1)
 fn decide_solve() {
     if (decisions[range.guard] == 0u) {

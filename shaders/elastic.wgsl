@@ -2,8 +2,9 @@
 // τ the span of the substep, f and K = ∂f/∂x of the springs at its start (Baraff & Witkin 1998, eq. 15–16, in
 // displacements).
 
-// What may be left of a solve: a part of M y per second of the step, and no more than that part; a change of the cloth's speed
-// relative to that speed [1/s]; r·r over τ⁴ [N²]. Then the time by which stiffness damps [s], and whether `bend_forces` say anything.
+// What may be left of a solve: a part of M y per second of the step, and no more than that part; a change of the
+// cloth's speed relative to that speed [1/s]; r·r over τ⁴ [N²]. Then the time by which stiffness damps [s], and
+// whether `bend_forces` say anything.
 struct Elastic { tolerance: f32, loosest: f32, rate: f32, floor: f32, damping: f32, bends: u32, padding: vec2<u32> }
 
 @group(0) @binding(20) var<uniform> elastic: Elastic;
@@ -109,7 +110,8 @@ fn start_elastic(invocation: Invocation) {
     }
 }
 
-// Where the solve ends: its residual is judged by the motion of the cloth and by |M y|², which are in x and y of the curvature.
+// Where the solve ends: its residual is judged by the motion of the cloth and by |M y|², which are in x and y of the
+// curvature.
 @compute @workgroup_size(1)
 fn aim_elastic() {
     if (!running()) {

@@ -1,7 +1,7 @@
-// The line solve: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each eliminates a run of
-// consecutive rows; the last row of each run is a separator, and the small tridiagonal system of the separators is
-// solved by one of them in workgroup memory. First argument: lanes per yarn, a power of two up to GROUP. An element is one lane of
-// one yarn.
+// The line solve: along one yarn A of eq. (7) is tridiagonal. `lanes` invocations share a yarn, each eliminates a run
+// of consecutive rows; the last row of each run is a separator, and the small tridiagonal system of the separators is
+// solved by one of them in workgroup memory. First argument: lanes per yarn, a power of two up to GROUP. An element is
+// one lane of one yarn.
 
 struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
 

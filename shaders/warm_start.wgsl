@@ -1,5 +1,5 @@
-// Warm start of fast projection in the residual form: the multipliers μ of the substep before are the first guess, and the
-// momentum balance F = m (u − u*) + Jᵀ μ is kept as a residual, with the diagonal of the geometric stiffness in
+// Warm start of fast projection in the residual form: the multipliers μ of the substep before are the first guess, and
+// the momentum balance F = m (u − u*) + Jᵀ μ is kept as a residual, with the diagonal of the geometric stiffness in
 // H = m + γ Σ max(μ, 0)/l.
 
 struct FastProjectionLive { step_clamp: f32, slack: f32, warm_start: f32, tolerance: f32 }

@@ -1,8 +1,8 @@
 //! Fields: the arrays that kernels may touch, each declared once by a [`Spec`]: its element type, its length, its unit.
 //!
 //! Kernels name fields in WGSL exactly as they are declared; naga reads the names back, so there is no second list of
-//! bindings. What many kernels share stands in [`crate::stage::fields`], the rest beside the kernels that own it. Vectors are `vec4` with an unused last lane (WGSL aligns `vec3`
-//! to 16 bytes anyway).
+//! bindings. What many kernels share stands in [`crate::stage::fields`], the rest beside the kernels that own it.
+//! Vectors are `vec4` with an unused last lane (WGSL aligns `vec3` to 16 bytes anyway).
 
 use crate::error::{Error, Result};
 use crate::params::{Element, GROUP};

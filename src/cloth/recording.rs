@@ -90,8 +90,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A program with every kernel that a frame may need, whatever its length and what the caller changes about it: springs may
-    /// be integrated in both ways, vertices held or not, and wind may begin.
+    /// A program with every kernel that a frame may need, whatever its length and what the caller changes about it:
+    /// springs may be integrated in both ways, vertices held or not, and wind may begin.
     pub(super) fn every_kernel(&self, plan: &Plan) -> Result<Program> {
         let settings = &Settings { wind: Some(self.settings.wind.unwrap_or_default()), ..self.settings.clone() };
         let mut items = Vec::new();

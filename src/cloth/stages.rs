@@ -149,7 +149,8 @@ impl<S: Stage + ?Sized> Stage for Borrowed<'_, S> {
     }
 }
 
-/// Every field that a cloth with these settings may need: those of all built-in stages and solvers, then the user's own.
+/// Every field that a cloth with these settings may need: those of all built-in stages and solvers, then the user's
+/// own.
 ///
 /// # Errors
 /// [`Error::Field`](crate::Error::Field) if the name of a user's own does not start with `user_`.

@@ -113,8 +113,8 @@ impl<'a> YarnView<'a> {
     }
 }
 
-/// Mean strain of a yarn between two pins, no more than `most`, from the length that each edge has too much \[m\]; 0 for
-/// any other yarn.
+/// Mean strain of a yarn between two pins, no more than `most`, from the length that each edge has too much \[m\]; 0
+/// for any other yarn.
 pub(super) fn kept_strain(
     most: f32,
     edges: &[Link],

@@ -1,19 +1,19 @@
 //! Preconditioned conjugate gradients on A x = r, matrix-free, all scalars on the device.
 //!
 //! The operator and the right-hand side belong to the caller: before [`record`] it must have written `residuals` = r,
-//! `searches` = P r, `solutions` = 0 and reduced (r·z, r·r) into `sums[RESIDUAL]` ([`start`] does that from `residuals` alone); its
-//! own one-thread kernel then writes r·r at which to stop into z of `sums[PREVIOUS]`; its
-//! closure must write `products` = A `searches` and reduce their dot product into `sums[CURVATURE]`. One solver serves multipliers
-//! of edges and vectors of vertices: a [`System`] says which fields they are. Dot products are workgroup trees in plain
-//! f32, which measurably gives the same history as f64 ones.
+//! `searches` = P r, `solutions` = 0 and reduced (r·z, r·r) into `sums[RESIDUAL]` ([`start`] does that from
+//! `residuals` alone); its own one-thread kernel then writes r·r at which to stop into z of `sums[PREVIOUS]`; its
+//! closure must write `products` = A `searches` and reduce their dot product into `sums[CURVATURE]`. One solver serves
+//! multipliers of edges and vectors of vertices: a [`System`] says which fields they are. Dot products are workgroup
+//! trees in plain f32, which measurably gives the same history as f64 ones.
 //!
 //! | symbol | name |
 //! |---|---|
 //! | x, r, z, p, q = A p | `solutions`, `residuals`, `preconditioned`, `searches`, `products` |
 //! | α = r·z / p·q, β = r·z / (r·z before) | formed from `sums` where they are used |
 //!
-//! It stops at the residual that the caller named, at r = 0, at p·q ≤ 0 (a singular operator, seen through rounding) and at its
-//! bound. Cost per iteration: two dispatches of the operator, two reductions, three more.
+//! It stops at the residual that the caller named, at r = 0, at p·q ≤ 0 (a singular operator, seen through rounding)
+//! and at its bound. Cost per iteration: two dispatches of the operator, two reductions, three more.
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;

@@ -154,9 +154,9 @@ element! {
 }
 
 impl Elastic {
-    /// For vertices of this mean mass \[kg\], the light ones of which have this part of a quarter of it, and springs that could
-    /// be explicit in steps of this length \[s\]. A residual is a force over all vertices: what is little to most of them throws
-    /// the lightest about.
+    /// For vertices of this mean mass \[kg\], the light ones of which have this part of a quarter of it, and springs
+    /// that could be explicit in steps of this length \[s\]. A residual is a force over all vertices: what is little
+    /// to most of them throws the lightest about.
     pub(crate) fn new(
         vertices: usize,
         mean_mass: f32,
@@ -192,8 +192,8 @@ const SYSTEM: System = System {
     counter: 1,
 };
 
-/// The start: the springs' stiffness, and where the solve before leads to. What holds change about the prediction comes after
-/// it.
+/// The start: the springs' stiffness, and where the solve before leads to. What holds change about the prediction
+/// comes after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Begin;
 

@@ -1,5 +1,5 @@
-//! The fields that stages and solvers share: state, mesh, what moves, what is reported; and magnitudes whose rounding enters
-//! fields. What one stage or solver alone needs is declared beside its kernels.
+//! The fields that stages and solvers share: state, mesh, what moves, what is reported; and magnitudes whose rounding
+//! enters fields. What one stage or solver alone needs is declared beside its kernels.
 
 use crate::error::Result;
 use crate::fields::{Domain, Drawn, Fields, Spec};

@@ -32,8 +32,9 @@ use crate::program::Recorder;
 
 /// A part of a step, built in or the user's own: what it needs in memory, what it is told for a frame, what it does.
 ///
-/// A stage value *is* its parameters. Its kernels may read every field and write what their contract says; a force adds to
-/// `forces`. Parameters that change from frame to frame are members of a uniform of its own, declared as a field and set by
+/// A stage value *is* its parameters. Its kernels may read every field and write what their contract says; a force
+/// adds to `forces`. Parameters that change from frame to frame are members of a uniform of its own, declared as a
+/// field and set by
 /// [`Stage::inputs`]: changing them costs nothing.
 pub trait Stage: fmt::Debug + Send + Sync {
     /// Fields of the stage's own; the names of a user's start with `user_`.
@@ -65,8 +66,8 @@ pub trait Solver: Stage {
     /// [`crate::Error::OutOfRange`] naming the parameter.
     fn validate(&self) -> Result<()>;
 
-    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit. A
-    /// frame may pass through strain that nobody sees, but what is left of it enters the velocity.
+    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit.
+    /// A frame may pass through strain that nobody sees, but what is left of it enters the velocity.
     fn middle_strain(&self) -> f32 {
         0.0
     }
