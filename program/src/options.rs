@@ -91,6 +91,11 @@ pub(crate) struct SubjectOptions {
     )]
     pub(crate) solver: String,
 
+    /// Parameter of the solver, as yarn_sweep.sweeps=300; may be given several times. `taut scene NAME` and the
+    /// documentation of scene files list them
+    #[arg(long, value_name = "TABLE.NAME=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, String)>,
+
     /// Largest strain allowed: a fraction (0.01) or percent (1%)
     #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = strain, allow_hyphen_values = true)]
     pub(crate) strain: f64,
@@ -167,7 +172,8 @@ impl SubjectOptions {
     }
 
     /// Settings of the library: those of the scene, and what was asked for.
-    pub(crate) fn settings(&self, scene: &Scene) -> Settings {
+    /// Fails, in one sentence, for a parameter that the solver does not have.
+    pub(crate) fn settings(&self, scene: &Scene) -> anyhow::Result<Settings> {
         let mut settings = scene.settings.clone();
         if self.decides("strain") {
             settings.strain_limit = at_most(self.strain);
@@ -187,7 +193,10 @@ impl SubjectOptions {
         if self.decides("preconditioner") {
             settings.method = self.preconditioned(settings.method);
         }
-        settings
+        for (parameter, value) in &self.set {
+            settings.method.set(parameter, value).map_err(|problem| anyhow::anyhow!("--set: {problem}"))?;
+        }
+        Ok(settings)
     }
 
     fn preconditioned(&self, method: Method) -> Method {
@@ -334,6 +343,14 @@ fn number_of(value: f64) -> String {
 
 fn number(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "it is not a number".to_owned())
+}
+
+/// A name and a value.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be TABLE.NAME=VALUE, as yarn_sweep.sweeps=300".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let (options, subject) = (&options, &options.subject);
     let frames = options.frames()?;
     subject.check_adapter()?;
-    let settings = subject.settings(&scene);
+    let settings = subject.settings(&scene)?;
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), subject.dt())?;
     Files::check(options)?;

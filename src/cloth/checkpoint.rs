@@ -16,7 +16,7 @@ use crate::solid::Solid;
 use crate::stage::freedom::FREE;
 
 const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Rotation, translation, velocity and angular velocity.
 const SOLID_WORDS: usize = 13;
 /// What is there besides solids and fields: everything up to the number of solids, that of fields, and the checksum.

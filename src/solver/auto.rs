@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::fields::{Inputs, Spec};
 use crate::program::Recorder;
 use crate::solver::{FastProjection, Solver, YarnSweep};
+use crate::stage::parameter::Table;
 use crate::stage::{Stage, control, strain};
 
 /// Parameters of both solvers.
@@ -71,9 +72,12 @@ impl Solver for Auto {
         "auto"
     }
 
-    fn validate(&self) -> Result<()> {
-        self.sweep.validate()?;
-        self.projection.validate()
+    fn tables(&self) -> Vec<&dyn Table> {
+        vec![&self.sweep, &self.projection]
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        vec![&mut self.sweep, &mut self.projection]
     }
 
     fn middle_strain(&self) -> f32 {

@@ -57,7 +57,6 @@ use glam::Vec3;
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
-use crate::error::within;
 use crate::fields::{Domain, Inputs, Spec};
 use crate::params::{Clock, FAR, Frame, GROUP, Link, Vertex, element, sums};
 use crate::program::{Kernel, Recorder, Shape};
@@ -66,6 +65,7 @@ use crate::source::{Constant, Source};
 use crate::stage::edge::{self, Band, Stretch, stretch_of};
 use crate::stage::fields::{lightest, mass, rest};
 use crate::stage::freedom::Freedom;
+use crate::stage::parameter::{Parameter, Parameters, Table, Takes, Value, parameter};
 use crate::stage::{Stage, conjugate_gradient, load, reduce, strain};
 use crate::vector::{padded, xyz};
 
@@ -141,15 +141,16 @@ impl Preconditioner {
     /// Names as the program spells them.
     pub const NAMES: [&'static str; 4] = ["auto", "jacobi", "lines", "lines-schur"];
 
+    const ALL: [Self; 4] = [Self::Auto, Self::Jacobi, Self::Lines, Self::LinesSchur];
+
     /// The preconditioner of a name.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "auto" => Some(Self::Auto),
-            "jacobi" => Some(Self::Jacobi),
-            "lines" => Some(Self::Lines),
-            "lines-schur" => Some(Self::LinesSchur),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|preconditioner| preconditioner.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
     }
 }
 
@@ -255,22 +256,57 @@ impl Stage for FastProjection {
     }
 }
 
+impl Parameters for FastProjection {
+    const TABLE: &'static str = "fast_projection";
+    const PARAMETERS: &'static [Parameter<Self>] = &[
+        Parameter {
+            name: "preconditioner",
+            takes: Takes::Word(&Preconditioner::NAMES),
+            expected: "auto, jacobi, lines or lines-schur",
+            about: "what makes the linear solve converge",
+            get: |solver| Value::Word(solver.preconditioner.name()),
+            set: |solver, value| {
+                if let Value::Word(name) = value {
+                    solver.preconditioner = Preconditioner::named(name).unwrap_or(solver.preconditioner);
+                }
+            },
+            valid: |_| true,
+        },
+        parameter!(iterations: Count, |count| count > 0, "at least 1", "projection iterations per substep at most"),
+        parameter!(inner_iterations: optional Count, |count| count > 0, "at least 1", "iterations of one linear solve at most"),
+        parameter!(
+            tolerance: Number,
+            |tolerance| tolerance > 0.0 && tolerance < 1.0,
+            "in (0, 1)",
+            "|r|/|r_0| at which a linear solve ends"
+        ),
+        parameter!(
+            step_clamp: Number,
+            |clamp| clamp > 0.0 && clamp <= 10.0,
+            "in (0, 10]",
+            "largest motion in one iteration, as a part of an edge"
+        ),
+        parameter!(
+            slack: Number,
+            |slack| (0.0..=0.9).contains(&slack),
+            "in [0, 0.9]",
+            "part of the strain limit that a yarn between two pins may keep"
+        ),
+        parameter!(warm_start: optional Number, |gamma| (0.0..=10.0).contains(&gamma), "in [0, 10]", "γ of a warm start"),
+    ];
+}
+
 impl Solver for FastProjection {
     fn name(&self) -> &'static str {
         "fast-projection"
     }
 
-    fn validate(&self) -> Result<()> {
-        within("iterations", self.iterations.into(), self.iterations > 0, "at least 1")?;
-        let inner = self.inner_iterations.unwrap_or(1);
-        within("inner_iterations", inner.into(), inner > 0, "at least 1")?;
-        let tolerance = self.tolerance;
-        within("tolerance", tolerance.into(), tolerance > 0.0 && tolerance < 1.0, "in (0, 1)")?;
-        let (clamp, slack) = (self.step_clamp, self.slack);
-        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")?;
-        within("slack", slack.into(), (0.0..=0.9).contains(&slack), "in [0, 0.9]")?;
-        let gamma = self.warm_start.unwrap_or(1.0);
-        within("warm_start", gamma.into(), (0.0..=10.0).contains(&gamma), "in [0, 10]")
+    fn tables(&self) -> Vec<&dyn Table> {
+        vec![self]
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        vec![self]
     }
 
     fn load(&self) -> f32 {

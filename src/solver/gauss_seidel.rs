@@ -25,13 +25,13 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::error::within;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
 use crate::solver::Solver;
 use crate::source::Source;
 use crate::stage::edge::{self, Band, stretch_of};
 use crate::stage::freedom::Freedom;
+use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
 use crate::stage::{Stage, strain};
 use crate::vector::{padded, xyz};
 
@@ -86,19 +86,31 @@ impl Stage for GaussSeidel {
     }
 }
 
+impl Parameters for GaussSeidel {
+    const TABLE: &'static str = "gauss_seidel";
+    const PARAMETERS: &'static [Parameter<Self>] = &[
+        parameter!(sweeps: Count, |sweeps| sweeps > 0, "at least 1", "sweeps per substep at most"),
+        parameter!(
+            sweeps_per_check: Count,
+            |sweeps| (1..=1000).contains(&sweeps),
+            "in 1 … 1000",
+            "sweeps between two measurements of the strain"
+        ),
+        parameter!(seed: optional Long, |_| true, "a number", "permutes the order of the colors"),
+    ];
+}
+
 impl Solver for GaussSeidel {
     fn name(&self) -> &'static str {
         "gauss-seidel"
     }
 
-    fn validate(&self) -> Result<()> {
-        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        within(
-            "sweeps_per_check",
-            self.sweeps_per_check.into(),
-            (1..=1000).contains(&self.sweeps_per_check),
-            "in 1 … 1000",
-        )
+    fn tables(&self) -> Vec<&dyn Table> {
+        vec![self]
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        vec![self]
     }
 
     fn varies(&self) -> bool {

@@ -16,7 +16,6 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::error::within;
 use crate::fields::{Domain, Inputs, Spec};
 use crate::params::{Clock, Frame, Link, Vertex, element};
 use crate::program::{Kernel, Recorder};
@@ -25,6 +24,7 @@ use crate::source::Source;
 use crate::stage::edge::{self, Band, stretch_of};
 use crate::stage::fields::{mass, span};
 use crate::stage::freedom::Freedom;
+use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
 use crate::stage::{Stage, strain};
 use crate::vector::{padded, xyz};
 
@@ -92,22 +92,32 @@ impl Stage for Jacobi {
     }
 }
 
+impl Parameters for Jacobi {
+    const TABLE: &'static str = "jacobi";
+    const PARAMETERS: &'static [Parameter<Self>] = &[
+        parameter!(sweeps: Count, |sweeps| sweeps > 0, "at least 1", "sweeps per substep at most"),
+        parameter!(
+            sweeps_per_check: Count,
+            |sweeps| (1..=1000).contains(&sweeps),
+            "in 1 … 1000",
+            "sweeps between two measurements of the strain"
+        ),
+        parameter!(relaxation: Number, |omega| omega > 0.0 && omega <= 1.0, "in (0, 1]", "ω of the blend"),
+        parameter!(blend: Number, |alpha: f32| alpha >= 0.0 && alpha.is_finite(), "finite and at least 0", "α of the blend"),
+    ];
+}
+
 impl Solver for Jacobi {
     fn name(&self) -> &'static str {
         "jacobi"
     }
 
-    fn validate(&self) -> Result<()> {
-        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        within(
-            "sweeps_per_check",
-            self.sweeps_per_check.into(),
-            (1..=1000).contains(&self.sweeps_per_check),
-            "in 1 … 1000",
-        )?;
-        let relaxation = self.relaxation;
-        within("relaxation", relaxation.into(), relaxation > 0.0 && relaxation <= 1.0, "in (0, 1]")?;
-        within("blend", self.blend.into(), self.blend >= 0.0 && self.blend.is_finite(), "finite and at least 0")
+    fn tables(&self) -> Vec<&dyn Table> {
+        vec![self]
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        vec![self]
     }
 }
 

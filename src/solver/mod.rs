@@ -42,6 +42,8 @@ pub use crate::stage::Solver;
 
 use std::sync::Arc;
 
+use crate::stage::parameter::Table;
+
 /// Which solver runs: a value chosen at run time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -90,6 +92,49 @@ impl Method {
             Self::YarnSweep(solver) => solver,
             Self::Custom(solver) => solver.as_ref(),
         }
+    }
+
+    /// The same, to be changed; `None` for one of the user's.
+    fn solver_mut(&mut self) -> Option<&mut dyn Solver> {
+        match self {
+            Self::Auto(solver) => Some(solver),
+            Self::GaussSeidel(solver) => Some(solver),
+            Self::Jacobi(solver) => Some(solver),
+            Self::FastProjection(solver) => Some(solver),
+            Self::YarnSweep(solver) => Some(solver),
+            Self::Custom(_) => None,
+        }
+    }
+
+    /// The tables of parameters that files and command lines can set; none of a user's own solver.
+    pub fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        self.solver_mut().map_or_else(Vec::new, |solver| solver.tables_mut())
+    }
+
+    /// Sets a parameter by its name, as `yarn_sweep.sweeps`, to a value as people write it. Ranges are not checked.
+    ///
+    /// ```
+    /// let mut method = taut::Method::default();
+    /// method.set("yarn_sweep.sweeps", "300")?;
+    /// assert_eq!(method.set("yarn_sweep.speed", "9").unwrap_err(), "auto has no parameter yarn_sweep.speed");
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// In one sentence, where there is no such parameter or it does not take such a value.
+    pub fn set(&mut self, parameter: &str, text: &str) -> Result<(), String> {
+        let solver = self.solver().name();
+        let (table, name) = parameter.split_once('.').unwrap_or(("", parameter));
+        for found in self.tables_mut() {
+            let listed = found.list().into_iter().find(|listed| found.name() == table && listed.name == name);
+            if let Some(listed) = listed {
+                let value = listed.takes.parse(text);
+                let value = value.ok_or_else(|| format!("{parameter} must be {}, not {text}", listed.expected))?;
+                found.set(name, value);
+                return Ok(());
+            }
+        }
+        Err(format!("{solver} has no parameter {parameter}"))
     }
 }
 

@@ -65,7 +65,6 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::error::within;
 use crate::fields::{Domain, Inputs, Spec};
 use crate::lanes::{LANES, Vec3s, Wide};
 use crate::params::{Vertex, element};
@@ -76,6 +75,7 @@ use crate::solver::{Solver, chords};
 use crate::source::Source;
 use crate::stage::edge::{Band, End, Stretch};
 use crate::stage::freedom::{Constraint, Limited};
+use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
 use crate::stage::{Stage, control, strain};
 
 static SOURCE: Source =
@@ -166,20 +166,44 @@ impl Stage for YarnSweep {
     }
 }
 
+impl Parameters for YarnSweep {
+    const TABLE: &'static str = "yarn_sweep";
+    const PARAMETERS: &'static [Parameter<Self>] = &[
+        parameter!(sweeps: Count, |sweeps| sweeps > 0, "at least 1", "sweeps at most in the last substep of a frame"),
+        parameter!(middle_sweeps: Count, |sweeps| sweeps > 0, "at least 1", "sweeps at most in the other substeps"),
+        parameter!(
+            middle_strain: Number,
+            |strain| (0.0..=1.0).contains(&strain),
+            "in [0, 1]",
+            "strain at which the other substeps end"
+        ),
+        parameter!(
+            step_clamp: Number,
+            |clamp| clamp > 0.0 && clamp <= 10.0,
+            "in (0, 10]",
+            "largest motion in one projection, as a part of an edge"
+        ),
+        parameter!(
+            slack: Number,
+            |slack| (0.0..=0.9).contains(&slack),
+            "in [0, 0.9]",
+            "part of the strain limit that a yarn between two pins may keep"
+        ),
+        parameter!(chords_from: Number or infinity, |load| load >= 0.0, "at least 0", "load from which taut chords are used"),
+    ];
+}
+
 impl Solver for YarnSweep {
     fn name(&self) -> &'static str {
         "yarn-sweep"
     }
 
-    fn validate(&self) -> Result<()> {
-        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        within("middle_sweeps", self.middle_sweeps.into(), self.middle_sweeps > 0, "at least 1")?;
-        let middle = self.middle_strain;
-        within("middle_strain", middle.into(), (0.0..=1.0).contains(&middle), "in [0, 1]")?;
-        let (clamp, slack, chords_from) = (self.step_clamp, self.slack, self.chords_from);
-        within("step_clamp", clamp.into(), clamp > 0.0 && clamp <= 10.0, "in (0, 10]")?;
-        within("slack", slack.into(), (0.0..=0.9).contains(&slack), "in [0, 0.9]")?;
-        within("chords_from", chords_from.into(), chords_from >= 0.0, "at least 0")
+    fn tables(&self) -> Vec<&dyn Table> {
+        vec![self]
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        vec![self]
     }
 
     fn middle_strain(&self) -> f32 {

@@ -18,6 +18,7 @@ pub mod hold;
 pub mod integrate;
 pub mod load;
 pub mod normals;
+pub mod parameter;
 pub mod reduce;
 pub mod rest;
 pub mod springs;
@@ -29,6 +30,7 @@ use std::fmt;
 use crate::error::Result;
 use crate::fields::{Inputs, Spec};
 use crate::program::Recorder;
+use parameter::Table;
 
 /// A part of a step, built in or the user's own: what it needs in memory, what it is told for a frame, what it does.
 ///
@@ -60,11 +62,23 @@ pub trait Solver: Stage {
     /// Kebab-case of the file stem.
     fn name(&self) -> &'static str;
 
+    /// Its parameters, in tables of their own: what files and command lines can set.
+    fn tables(&self) -> Vec<&dyn Table> {
+        Vec::new()
+    }
+
+    /// The same, to be set.
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        Vec::new()
+    }
+
     /// Checks the parameters.
     ///
     /// # Errors
     /// [`crate::Error::OutOfRange`] naming the parameter.
-    fn validate(&self) -> Result<()>;
+    fn validate(&self) -> Result<()> {
+        self.tables().into_iter().try_for_each(Table::check)
+    }
 
     /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit.
     /// A frame may pass through strain that nobody sees, but what is left of it enters the velocity.
