@@ -132,8 +132,8 @@ fn damaged_and_foreign_checkpoints_are_refused_and_change_nothing() {
     assert!(refusal(&mut cpu(scene::sheet(5).unwrap(), Settings::default()), &saved).contains("another"));
     assert!(refusal(&mut other, b"POINTCACHE2 and so on, long enough").contains("TAUTSAVE"));
     let mut later = saved.clone();
-    later[8] = 3;
-    assert_eq!(refusal(&mut other, &later), "its version is 3, only 2 is known");
+    later[8] = 4;
+    assert_eq!(refusal(&mut other, &later), "its version is 4, only 3 is known");
 }
 
 /// A checkpoint with another first number in a field, and the checksum that goes with it.
