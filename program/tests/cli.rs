@@ -498,7 +498,7 @@ fn parameters_of_the_solver_are_set_and_refused_in_one_sentence() {
         ("--set yarn_sweep.speed=3", "taut: --set: auto has no parameter yarn_sweep.speed"),
         ("--set jacobi.blend=0.1", "taut: --set: auto has no parameter jacobi.blend"),
         ("--set yarn_sweep.sweeps=many", "taut: --set: yarn_sweep.sweeps must be at least 1, not many"),
-        ("--set yarn_sweep.sweeps=0", "taut: `sweeps` is 0, but must be at least 1"),
+        ("--set yarn_sweep.sweeps=0", "taut: sweeps is 0, but must be at least 1"),
     ] {
         let finished = run(arguments);
         assert_eq!(finished.code, Some(2), "{arguments}: {finished:?}");
