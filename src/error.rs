@@ -440,6 +440,11 @@ fn subscript(index: Option<usize>) -> String {
     index.map_or_else(String::new, |index| format!("[{index}]"))
 }
 
+/// An [`Error::OutOfRange`] unless the value is valid.
+pub(crate) fn within(field: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
+    if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -452,9 +457,4 @@ mod tests {
         let index = Error::IndexOutOfRange { field: "faces", index: 2, value: 9, count: 4 };
         assert_eq!(index.to_string(), "faces[2] names vertex 9, but there are only 4 vertices");
     }
-}
-
-/// An [`Error::OutOfRange`] unless the value is valid.
-pub(crate) fn within(field: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
-    if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
 }
