@@ -47,7 +47,7 @@
 //! | eqs. (5)–(7): A μ = C, A = J W Jᵀ, u −= W Jᵀ μ | [`solver::fast_projection`] |
 //! | the same along one yarn, tridiagonal | [`solver::line_solve`], [`solver::yarn_sweep`] |
 //! | section 4.2: the momentum balance F as a residual | [`solver::warm_start`] |
-//! | Algorithm 1 | [`stage::record_frame`], [`stage::integrate`] |
+//! | Algorithm 1 | `cloth::stages`, [`stage::integrate`] |
 //! | section 4.1 (implicit constraint direction) and the appendix (SHAKE), in f64 | `reference` |
 //! | section 5: collisions after the projection, and in turn | [`stage::contact`] |
 //! | Baraff & Witkin 1998, eq. 13: S, and W = S/m | [`stage`], `freedom` |
@@ -74,8 +74,8 @@
 //!   Different adapters, and CPU and GPU, agree within rounding only.
 //! * Bad input gives a typed [`Error`] that names the culprit; no call panics on it.
 //! * Versions: wgpu is re-exported and part of the interface, and so is bytemuck's `Pod`, for fields of a user's own
-//!   ([`params::Element`]). No other crate's types are, but in `reference`, the judge of the tests, which speaks glam and faer
-//!   and promises nothing. Structures of settings grow; write `..Default::default()`.
+//!   ([`params::Element`]). No other crate's types are, but in `reference`, the judge of the tests, which speaks glam
+//! and faer   and promises nothing. Structures of settings grow; write `..Default::default()`.
 //!
 //! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
 //! after changing a budget that ran out. Cloth does not collide with itself.

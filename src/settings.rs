@@ -15,8 +15,8 @@ use crate::substeps::{Plan, StepBounds, Substeps};
 /// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and
 /// tuned ([`crate::Cloth::tune`]); what [`crate::Live`] has may be slid from frame to frame ([`crate::Cloth::change`]).
 ///
-/// A plain structure, as all settings, inputs and parameters of solvers are: written with `..Default::default()` it stays
-/// valid when members are added, which is no breaking change.
+/// A plain structure, as all settings, inputs and parameters of solvers are: written with `..Default::default()` it
+/// stays valid when members are added, which is no breaking change.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %).

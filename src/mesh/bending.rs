@@ -89,7 +89,7 @@ pub struct Pair {
     pub weight: f32,
 }
 
-/// A fold that resists leaving its rest angle: ½ · stiffness · (φ − rest)², with φ from [`fold`].
+/// A fold that resists leaving its rest angle: ½ · stiffness · (φ − rest)², with φ from `fold`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hinge {
     /// Tail and head of the edge as the first face runs through it, then the opposite vertices of
@@ -185,7 +185,7 @@ pub(crate) fn fold(points: [Vec3; 4]) -> Option<(f32, [Vec3; 4])> {
     Some((angle, [tail_gradient, head_gradient, -left_pull, -right_pull]))
 }
 
-/// φ of [`fold`] in `f64`, for triangles that are not degenerate.
+/// φ of `fold` in `f64`, for triangles that are not degenerate.
 fn rest(points: [DVec3; 4]) -> Option<f64> {
     let [tail, head, first, second] = points;
     let edge = head - tail;
@@ -516,7 +516,7 @@ mod tests {
         pairs.iter().map(energy).sum()
     }
 
-    /// With the angles of [`fold`], in `f32`.
+    /// With the angles of `fold`, in `f32`.
     fn hinge_energy(hinges: &[Hinge], at: &[DVec3]) -> f64 {
         let energy = |hinge: &Hinge| {
             let (angle, _) = fold(hinge.vertices.map(|vertex| at[vertex as usize].as_vec3())).unwrap();

@@ -1,7 +1,7 @@
 //! Solvers: what makes the predicted motion inextensible.
 //!
-//! A solver value *is* its parameters. [`Solver::record`] writes, once per substep, the dispatches that change
-//! `displacements` until every edge is within the strain limit.
+//! A solver value *is* its parameters. [`Stage::record`](crate::stage::Stage::record) writes, once per substep, the
+//! dispatches that change `displacements` until every edge is within the strain limit.
 //!
 //! **Contract.** A solver is bounded: it records loops with a bound and no other. It does at least one iteration per
 //! substep even where the strain is already in range (a filter that does nothing inside the limit makes cloth at rest
