@@ -75,7 +75,7 @@
 //! * Bad input gives a typed [`Error`] that names the culprit; no call panics on it.
 //! * Versions: wgpu is re-exported and part of the interface, and so is bytemuck's `Pod`, for fields of a user's own
 //!   ([`params::Element`]). No other crate's types are, but in `reference`, the judge of the tests, which speaks glam
-//! and faer   and promises nothing. Structures of settings grow; write `..Default::default()`.
+//!   and faer and promises nothing. Structures of settings grow; write `..Default::default()`.
 //!
 //! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
 //! after changing a budget that ran out. Cloth does not collide with itself.
