@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
+use console::Term;
 use serde_json::Value;
 use taut::Mesh;
 use taut::io::atomic::AtomicFile;
@@ -177,10 +178,8 @@ where
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_FULL_CONDENSED.with_rounded_corners())
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    if !table.is_tty() {
-        table.set_width(width);
-    }
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(Term::stdout().size_checked().map_or(width, |(_, columns)| columns));
     for row in rows {
         table.add_row(row);
     }
