@@ -1,8 +1,8 @@
 //! Time per simulated second of every solver, with the strain that was really held beside it.
 //!
-//! `cargo bench --bench solvers` prints the table of the README. Contenders run interleaved in one process on the CPU
-//! path; times are medians of three runs. Without `--bench` (as `cargo test --benches` calls it) it runs everything once at
-//! toy size, so that it cannot rot.
+//! `cargo bench --bench solvers` prints the table of docs/solvers.md. Contenders run interleaved in one process on the
+//! CPU path; times are medians of three runs. Without `--bench` (as `cargo test --benches` calls it) it runs everything
+//! once at toy size, so that it cannot rot.
 
 use std::time::Instant;
 

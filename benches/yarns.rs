@@ -1,14 +1,15 @@
 //! What yarn solves are good for, against the other solvers: iterations, time to strain, bandwidth, growth, dispatches.
 //!
-//! `cargo bench --bench yarns` prints all tables, `cargo bench --bench yarns -- 2 8` those of these numbers. Contenders run
-//! interleaved in one process; times are medians. Every time has the strain beside it that was really held, recomputed in
-//! f64; a run that missed its limit is marked and not compared. Without `--bench` everything runs once at toy size.
+//! `cargo bench --bench yarns` prints all tables, `cargo bench --bench yarns -- 2 8` those of these numbers. Contenders
+//! run interleaved in one process; times are medians. Every time has the strain beside it that was really held,
+//! recomputed in f64; a run that missed its limit is marked and not compared. Without `--bench` everything runs once at
+//! toy size.
 
 use std::time::Instant;
 
 use taut::fields::Fields;
 use taut::program::Recorder;
-use taut::solver::lines;
+use taut::solver::yarn_sweep;
 use taut::{
     Backend, Cloth, FastProjection, FrameInput, GaussSeidel, Method, Preconditioner, Result, Scene, Settings, Substeps,
     cpu, scene,
@@ -245,8 +246,8 @@ fn triad(length: usize) -> f64 {
     12.0 * length as f64 / best / 1e9
 }
 
-/// Bytes per vertex and sweep of two families, each field once: vertices 16, displacements 16 read and 16 written, edges 16,
-/// tensions 4 read and 4 written; scratch of a bundle: indices and rest lengths 8, what moves 20, rows 20.
+/// Bytes per vertex and sweep of two families, each field once: vertices 16, displacements 16 read and 16 written,
+/// edges 16, tensions 4 read and 4 written; scratch of a bundle: indices and rest lengths 8, what moves 20, rows 20.
 const BYTES: f64 = 2.0 * (16.0 + 32.0 + 16.0 + 8.0 + 8.0 + 20.0 + 20.0);
 
 /// Seconds of one sweep over both families of a moving curtain, by the kernels alone.
@@ -258,8 +259,8 @@ fn sweep_seconds(size: u32, sweeps: u32) -> Result<f64> {
     let sizes = *fields.sizes();
     let mut recorder = Recorder::new(&sizes, &topology.coloring.ranges, 0).with_yarns(&topology.yarns);
     for _ in 0..sweeps {
-        lines::project_family(&mut recorder, 0);
-        lines::project_family(&mut recorder, 1);
+        yarn_sweep::project_family(&mut recorder, 0);
+        yarn_sweep::project_family(&mut recorder, 1);
     }
     let program = recorder.finish()?;
     let runner = cpu::Runner::new(&program, &fields)?;

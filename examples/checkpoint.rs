@@ -1,7 +1,7 @@
 //! Stop, save, and go on later to the last bit.
 //!
-//! `cargo run --example checkpoint` simulates half a second, saves the state to a file, simulates another half; then a new
-//! cloth takes the file and simulates that half again. Both end in the same positions.
+//! `cargo run --example checkpoint` simulates half a second, saves the state to a file, simulates another half; then a
+//! new cloth takes the file and simulates that half again. Both end in the same positions.
 
 use std::io::Write;
 

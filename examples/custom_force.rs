@@ -1,8 +1,8 @@
 //! A force of your own: a kernel in WGSL, the same in Rust, a field for its data, recorded as a stage.
 //!
-//! `cargo run --example custom_force` attracts a sheet to a point, with a strength of its own at every vertex. The stage
-//! runs on the CPU and, where there is an adapter, on the GPU; `lockstep::compare` holds one against the other after
-//! every dispatch, as the library's own kernels are tested.
+//! `cargo run --example custom_force` attracts a sheet to a point, with a strength of its own at every vertex. The
+//! stage runs on the CPU and, where there is an adapter, on the GPU; `lockstep::compare` holds one against the other
+//! after every dispatch, as the library's own kernels are tested.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use taut::cpu::Run;
 use taut::fields::{Domain, Spec};
 use taut::params::Vertex;
 use taut::program::{Kernel, Recorder};
+use taut::source::{Constant, Source};
 use taut::stage::Stage;
 use taut::{Backend, Cloth, FrameInput, Settings, lockstep, scene};
 
@@ -17,7 +18,21 @@ use taut::{Backend, Cloth, FrameInput, Settings, lockstep, scene};
 const TARGET: [f32; 3] = [0.5, 0.3, 0.5];
 
 /// Adds `user_strengths[v] (target − x)` to the force on each vertex \[N\]. Fields are bound by their names.
-static ATTRACT: Kernel = Kernel::new(
+static ATTRACT: Kernel = Kernel::new("attract", &SOURCE, |run: &mut Run<'_>| {
+    let vertices = run.read::<Vertex>("vertices")?;
+    let strengths = run.read::<f32>("user_strengths")?;
+    let mut forces = run.write::<[f32; 4]>("forces")?;
+    for v in run.range() {
+        let position = vertices[v].position();
+        for axis in 0..3 {
+            forces[v][axis] += strengths[v] * (TARGET[axis] - position[axis]);
+        }
+    }
+    Ok(())
+});
+
+/// The same in WGSL, most often a file of its own by `include_str!`. Numbers of Rust's reach it as constants.
+static SOURCE: Source = Source::new(
     "attract",
     "@group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
      @group(0) @binding(1) var<storage, read> user_strengths: array<f32>;
@@ -25,22 +40,15 @@ static ATTRACT: Kernel = Kernel::new(
      @compute @workgroup_size(GROUP) fn attract(invocation: Invocation) {
          let v = element(invocation);
          if (!running() || v >= range.end) { return; }
-         let way = vec3<f32>(0.5, 0.3, 0.5) - vertices[v].position;
+         let way = vec3<f32>(TARGET_X, TARGET_Y, TARGET_Z) - vertices[v].position;
          forces[v] += vec4<f32>(user_strengths[v] * way, 0.0);
      }",
-    |run: &mut Run<'_>| {
-        let vertices = run.read::<Vertex>("vertices")?;
-        let strengths = run.read::<f32>("user_strengths")?;
-        let mut forces = run.write::<[f32; 4]>("forces")?;
-        for v in run.range() {
-            let position = vertices[v].position();
-            for axis in 0..3 {
-                forces[v][axis] += strengths[v] * (TARGET[axis] - position[axis]);
-            }
-        }
-        Ok(())
-    },
-);
+)
+.constants(&[
+    ("TARGET_X", Constant::F32(TARGET[0])),
+    ("TARGET_Y", Constant::F32(TARGET[1])),
+    ("TARGET_Z", Constant::F32(TARGET[2])),
+]);
 
 #[derive(Debug)]
 struct Attraction;

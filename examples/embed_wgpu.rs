@@ -1,8 +1,8 @@
 //! Cloth in a renderer of your own: your device, your encoder, your passes, no copy.
 //!
-//! `cargo run --example embed_wgpu [FILE.png]` renders a second of a sheet that falls over a ball and writes the last frame.
-//! Everything that has to do with cloth stands between the lines marked `cloth`; the rest is any wgpu program. It draws
-//! into a texture so that it runs without a window; with one, only the target's view differs.
+//! `cargo run --example embed_wgpu [FILE.png]` renders a second of a sheet that falls over a ball and writes the last
+//! frame. Everything that has to do with cloth stands between the lines marked `cloth`; the rest is any wgpu program.
+//! It draws into a texture so that it runs without a window; with one, only the target's view differs.
 
 use std::error::Error;
 

@@ -1,5 +1,5 @@
-//! A hundred cloths on one device: pipelines are compiled once and shared, every cloth has buffers of its own, and all of
-//! them are recorded into one encoder and submitted together.
+//! A hundred cloths on one device: pipelines are compiled once and shared, every cloth has buffers of its own, and all
+//! of them are recorded into one encoder and submitted together.
 //!
 //! `cargo run --example many_cloths`
 

@@ -1,7 +1,8 @@
 //! Reports and positions without waiting for the GPU.
 //!
-//! `cargo run --example readback_async` steps a cloth as a renderer would: every frame is recorded with a read-back behind
-//! it, submitted, and whatever has arrived meanwhile is looked at. Nothing blocks; reports come a frame or two late.
+//! `cargo run --example readback_async` steps a cloth as a renderer would: every frame is recorded with a read-back
+//! behind it, submitted, and whatever has arrived meanwhile is looked at. Nothing blocks; reports come a frame or two
+//! late.
 
 use std::collections::VecDeque;
 

@@ -7,19 +7,11 @@
 @group(0) @binding(4) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> area_shifts: array<vec4<f32>>;
 
-// How much one pass may scale a triangle.
-const LARGEST: f32 = 2.0;
-
-// From one vertex to another at the end of the substep [m].
-fn edge(tail: u32, head: u32) -> vec3<f32> {
-    return (vertices[head].position - vertices[tail].position) + (displacements[head].xyz - displacements[tail].xyz);
-}
-
 // Scale that brings a triangle into its band.
 fn scale(triangle: u32) -> f32 {
     let a = triangles[3u * triangle];
-    let first = edge(a, triangles[3u * triangle + 1u]);
-    let second = edge(a, triangles[3u * triangle + 2u]);
+    let first = between(a, triangles[3u * triangle + 1u]);
+    let second = between(a, triangles[3u * triangle + 2u]);
     let area = 0.5 * length(cross(first, second));
     let bounds = bitcast<vec2<f32>>(range.arguments.xy) * rest_areas[triangle];
     // Where there is no area there is nothing to scale.
@@ -34,7 +26,7 @@ fn to_centroid(v: u32, triangle: u32) -> vec3<f32> {
     var free = vec4<f32>();
     var pinned = vec4<f32>();
     for (var k = 3u * triangle; k < 3u * triangle + 3u; k++) {
-        let corner = vec4<f32>(edge(v, triangles[k]), 1.0);
+        let corner = vec4<f32>(between(v, triangles[k]), 1.0);
         let inverse_mass = vertices[triangles[k]].inverse_mass;
         if (inverse_mass > 0.0) {
             free += corner / inverse_mass;

@@ -1,12 +1,13 @@
-// Bending forces and their stiffness (src/mesh/bending.rs): pairs of vertices with signed weights where the cloth is flat at
-// rest, hinges where it is curved.
+// Bending forces and their stiffness (src/mesh/bending.rs): pairs of vertices with signed weights where the cloth is
+// flat at rest, hinges where it is curved.
 
 struct HingeRow { vertices: vec4<u32>, rest: f32, stiffness: f32, padding: vec2<u32> }
 // Of φ at each corner, times √k; w of the first: √k (φ − φ_0).
 struct HingeGradients { corners: array<vec4<f32>, 4> }
 
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
-@group(0) @binding(1) var<storage, read> bend_incidence: array<u32>; // CSR; other end and weight as bits, or hinge << 2 | corner
+// bend_incidence is CSR: other end and weight as bits, or hinge << 2 | corner.
+@group(0) @binding(1) var<storage, read> bend_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read_write> forces: array<vec4<f32>>; // w: diagonal of the stiffness
 @group(0) @binding(3) var<storage, read> searches: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> bend_forces: array<vec4<f32>>;
@@ -86,9 +87,6 @@ fn linearize_hinge(invocation: Invocation) {
     hinge_gradients[e].corners[2] = vec4<f32>(-root * left_pull, 0.0);
     hinge_gradients[e].corners[3] = vec4<f32>(-root * right_pull, 0.0);
 }
-
-const NARROWEST: f32 = 1e-12;
-const SHARPEST: f32 = 0.015;
 
 // f = −k (φ − φ_0) ∇φ.
 @compute @workgroup_size(GROUP)

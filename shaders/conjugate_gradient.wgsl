@@ -38,28 +38,20 @@ fn start_solve(invocation: Invocation) {
     }
 }
 
-// Stores where to stop: z = tolerance² · r·r. Curvature starts positive, so that the first test passes.
-// Argument 1 for an elastic solve: its residual is judged by the motion of the cloth and by |M y|², which are in x and y of
-// the curvature (src/stage/elastic.rs).
+// Starts the loop: r·z and r·r of the start are those before the first iteration. Curvature starts positive, so that
+// the first test passes. Where to stop is in z already: the caller's own kernel put it there.
 @compute @workgroup_size(1)
 fn begin_solve() {
     if (!running()) {
         return;
     }
-    let start = totals[RESIDUAL];
-    var goal = frame.live.w * frame.live.w * start.y;
-    if (range.arguments.x != 0u) {
-        let square = clock.span * clock.span;
-        let tolerance = min(frame.elastic_tolerance * clock.span, frame.elastic_loosest);
-        let rate = frame.elastic_rate * clock.span;
-        let seen = min(tolerance * tolerance * max(start.y, totals[CURVATURE].y), rate * rate * totals[CURVATURE].x);
-        goal = max(seen, frame.elastic_floor * square * square);
-    }
-    totals[PREVIOUS] = vec4<f32>(start.x, start.y, goal, 0.0);
+    totals[PREVIOUS].x = totals[RESIDUAL].x;
+    totals[PREVIOUS].y = totals[RESIDUAL].y;
     totals[CURVATURE] = vec4<f32>(1.0, 0.0, 0.0, 0.0);
 }
 
 // Ends the loop when the residual is small enough, zero, or the operator shows no curvature (singular, rounding).
+// Argument: which of the counters of iterations is its own.
 @compute @workgroup_size(1)
 fn decide_solve() {
     if (decisions[range.guard] == 0u) {
@@ -71,11 +63,7 @@ fn decide_solve() {
         return;
     }
     totals[PREVIOUS].x = residual.x;
-    if (range.arguments.x != 0u) {
-        meters[0].elastic_iterations += 1u;
-    } else {
-        meters[0].inner_iterations += 1u;
-    }
+    meters[0].solves[range.arguments.x] += 1u;
 }
 
 // x += α p, r −= α q, z = r / diagonal, and the leaves of r·z and r·r.

@@ -1,5 +1,5 @@
-// One-thread kernels that open and close loops, frames and substeps. They alone write guards,
-// and they decide by comparing stored values, or products of them, so that CPU and GPU decide alike.
+// One-thread kernels that open and close loops, frames and substeps. Beside them only the end of a linear solve writes
+// guards, and they decide by comparing stored values, or products of them, so that CPU and GPU decide alike.
 
 @group(0) @binding(0) var<storage, read_write> decisions: array<u32>; // guards
 @group(0) @binding(1) var<storage, read_write> times: array<Clock>;   // clock
@@ -8,12 +8,9 @@
 @group(0) @binding(4) var<storage, read> partials: array<vec2<f32>>;       // strain_partials
 @group(0) @binding(5) var<storage, read_write> totals: array<vec4<f32>>;   // sums
 
-// More substeps are never asked for.
-const MOST_SUBSTEPS: u32 = 1000000u;
-
 // Smallest k within bounds with k² ≥ wanted, by comparing products, which round alike everywhere.
 fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
-    var count = clamp(u32(sqrt(min(wanted, 1e12))), least, most);
+    var count = clamp(u32(sqrt(min(wanted, HIGHEST_LOAD))), least, most);
     for (; count > least; count--) {
         if (f32(count - 1u) * f32(count - 1u) < wanted) {
             break;
@@ -40,7 +37,7 @@ fn begin_frame() {
     if (frame.relocated != 0u || frame.commanded > 1u) {
         times[0].previous = 0.0;
     }
-    meters[0] = Meters(0.0, 0.0, 0u, 0u, 0u, 0u, 0u, 0.0, 0u, count, 1e30, 0.0, wanted);
+    meters[0] = Meters(0.0, 0.0, 0u, 0u, vec2<u32>(), 0u, 0u, 0.0, count, UNMEASURED, 0.0, wanted, 0u);
     faults[0] = 0u;
 }
 
@@ -77,9 +74,11 @@ fn begin_substep() {
 }
 
 // Folds the leaves of a measurement, notes the strain and ends the loop where it is within the limit: one workgroup.
-// Arguments: iterations done, guard word of a loop inside that should have ended before its bound (0: none), guard word of
-// a loop that starts here where the strain is not within the limit (0: the own loop goes on or ends), 1 if a collision pass
-// follows.
+// Arguments:
+// x: iterations done.
+// y: guard word of a loop inside that should have ended before its bound, or 0.
+// z: guard word of a loop that starts here where the strain is not within the limit; 0: the own loop goes on or ends.
+// w: 1 if a collision pass follows.
 @compute @workgroup_size(GROUP)
 fn judge_strain(invocation: Invocation) {
     var most = 0.0;
@@ -129,15 +128,6 @@ fn note_best() {
     }
 }
 
-// Starts the part of a substep that only a large load needs. frame.live: z = load s from which it runs. Arguments: own
-// word, word of the loop around.
-@compute @workgroup_size(1)
-fn open_chords() {
-    let load = max(times[0].load, frame.expected_load);
-    let loaded = load * times[0].h * times[0].h > frame.live.z;
-    decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], loaded);
-}
-
 // Adds a finished substep to the frame's account.
 @compute @workgroup_size(1)
 fn end_substep() {
@@ -173,11 +163,11 @@ fn note_load() {
     if (faults[0] != 0u) {
         return;
     }
-    let load = min(sums[LOAD].x, 1e12);
+    let load = min(sums[LOAD].x, HIGHEST_LOAD);
     meters[0].load = load * times[0].h * times[0].h;
-    times[0].load = max(1.5 * load, frame.memory * times[0].load);
+    times[0].load = max(GROWING * load, frame.memory * times[0].load);
     // Where substeps missed, the mesh is finer in places than the load tells.
-    if (8u * meters[0].missed > meters[0].substeps) {
+    if (MISSES * meters[0].missed > meters[0].substeps) {
         let count = f32(times[0].substeps);
         times[0].load = max(times[0].load, count * count * frame.missed_load);
     }

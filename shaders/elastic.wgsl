@@ -1,6 +1,14 @@
-// Implicit elasticity of the predictor: (M − τ² K) y = τ² (f + K u), u += y, with u the prediction without the springs, τ the
-// span of the substep, f and K = ∂f/∂x of the springs at its start (Baraff & Witkin 1998, eq. 15–16, in displacements).
+// Implicit elasticity of the predictor: (M − τ² K) y = τ² (f + K u), u += y, with u the prediction without the springs,
+// τ the span of the substep, f and K = ∂f/∂x of the springs at its start (Baraff & Witkin 1998, eq. 15–16, in
+// displacements).
 
+// What may be left of a solve: a part of M y per second of the step, and no more than that part; a change of the
+// cloth's speed relative to that speed [1/s]; r·r over τ⁴ [N²]. Then the time by which stiffness damps [s], and
+// whether `bend_forces` say anything.
+struct Elastic { tolerance: f32, loosest: f32, rate: f32, floor: f32, damping: f32, bends: u32, padding: vec2<u32> }
+
+@group(0) @binding(20) var<uniform> elastic: Elastic;
+@group(0) @binding(21) var<storage, read_write> totals: array<vec4<f32>>; // sums
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read> springs: array<Link>;
 @group(0) @binding(2) var<storage, read> spring_incidence: array<u32>;
@@ -26,7 +34,7 @@ fn stiffness_force(v: u32) -> vec3<f32> {
         let d = searches[spring_incidence[k + 1u]].xyz - here;
         force += dot(n.xyz, d) * n.xyz + n.w * d;
     }
-    if (frame.bends != 0u) {
+    if (elastic.bends != 0u) {
         force += bend_forces[v].xyz;
     }
     return force;
@@ -34,11 +42,11 @@ fn stiffness_force(v: u32) -> vec3<f32> {
 
 // What stiffness is multiplied by: τ² + β τ, with the damping.
 fn damped() -> f32 {
-    return clock.span * clock.span + frame.damping * clock.span;
+    return clock.span * clock.span + elastic.damping * clock.span;
 }
 
-// Direction of a spring times the root of what acts along it, and what acts across it: k (1 − l/|d|), not below 0 so that K
-// stays definite.
+// Direction of a spring times the root of what acts along it, and what acts across it: k (1 − l/|d|), not below 0 so
+// that K stays definite.
 @compute @workgroup_size(GROUP)
 fn linearize_spring(invocation: Invocation) {
     let e = element(invocation);
@@ -56,9 +64,10 @@ fn linearize_spring(invocation: Invocation) {
     spring_directions[e] = direction;
 }
 
-// 1/diagonal of M − τ² K and the mass, 0 for a pinned vertex; the same in all directions where S may couple them. u starts
-// where the springs moved it in the substep before, if that was a good one: f becomes f − M y/τ². Summed up: |M (u − τ² g)|², what
-// moves, and |M y|².
+// Scales: 1/diagonal of M − τ² K and the mass; 0 for a pinned vertex, one for all directions where S may couple them.
+// Motions: u starts where the springs moved it in the substep before, if that was a good one.
+// Forces: f becomes f − M y/τ².
+// Summed up: |M (u − τ² g)|², what moves, and |M y|².
 @compute @workgroup_size(GROUP)
 fn start_elastic(invocation: Invocation) {
     if (!running()) {
@@ -99,6 +108,21 @@ fn start_elastic(invocation: Invocation) {
     if (invocation.lane == 0u && v < range.end) {
         partials[group_index(invocation)] = total;
     }
+}
+
+// Where the solve ends: its residual is judged by the motion of the cloth and by |M y|², which are in x and y of the
+// curvature.
+@compute @workgroup_size(1)
+fn aim_elastic() {
+    if (!running()) {
+        return;
+    }
+    let start = totals[RESIDUAL];
+    let square = clock.span * clock.span;
+    let tolerance = min(elastic.tolerance * clock.span, elastic.loosest);
+    let rate = elastic.rate * clock.span;
+    let seen = min(tolerance * tolerance * max(start.y, totals[CURVATURE].y), rate * rate * totals[CURVATURE].x);
+    totals[PREVIOUS].z = max(seen, elastic.floor * square * square);
 }
 
 // q = S (M − τ² K) p and the leaves of p·q. Nothing where a vertex is pinned.
@@ -150,8 +174,8 @@ fn apply_elastic(invocation: Invocation) {
     elastic_motions[v] = vec4<f32>(allowed(v, elastic_motions[v].xyz + elastic_solutions[v].xyz), 0.0);
 }
 
-// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere. Holds
-// bear what they take of it all; contacts come later.
+// A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere.
+// Holds bear what they take of it all; contacts come later.
 @compute @workgroup_size(GROUP)
 fn bear_elastic(invocation: Invocation) {
     let v = element(invocation);
@@ -159,7 +183,7 @@ fn bear_elastic(invocation: Invocation) {
         return;
     }
     let inverse_mass = vertices[v].inverse_mass;
-    var force = (1.0 + frame.damping / clock.span) * stiffness_force(v);
+    var force = (1.0 + elastic.damping / clock.span) * stiffness_force(v);
     if (inverse_mass > 0.0) {
         force += elastic_forces[v].xyz;
     }

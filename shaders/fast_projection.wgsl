@@ -1,7 +1,10 @@
 // Fast projection, eqs. (5)–(7): A μ = C with A = J W Jᵀ and μ = h²δλ (h cancels), then u −= W Jᵀ μ.
 // C = (|d|² − l²)/(2l), ∂C/∂x_head = q = d/l; a strongly compressed edge uses C = |d| − l, q = d/|d| instead, because
-// the quadratic form overshoots by l/(2|d|) there. frame.live: x = largest step / l, w = tolerance of the linear solve.
+// the quadratic form overshoots by l/(2|d|) there.
 
+struct FastProjectionLive { step_clamp: f32, slack: f32, warm_start: f32, tolerance: f32 }
+
+@group(0) @binding(20) var<uniform> fast_projection: FastProjectionLive;
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
@@ -13,6 +16,7 @@
 @group(0) @binding(8) var<storage, read_write> searches: array<f32>;
 @group(0) @binding(9) var<storage, read_write> products: array<f32>;
 @group(0) @binding(10) var<storage, read_write> reactions: array<vec4<f32>>;
+@group(0) @binding(12) var<storage, read_write> totals: array<vec4<f32>>; // sums
 @group(0) @binding(11) var<storage, read_write> partials: array<vec2<f32>>;
 
 // Constraint, direction and diagonal of one edge. Inactive edges get an empty row.
@@ -22,30 +26,30 @@ fn linearize(invocation: Invocation) {
     if (!running() || e >= range.end) {
         return;
     }
-    let edge = edges[e];
-    let a = vertices[edge.tail];
-    let b = vertices[edge.head];
-    let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
-    let extent = length(d);
+    let stretch = stretch_of(edges[e]);
     var direction = vec4<f32>();
     var residual = 0.0;
-    if (extent >= 1e-6 * edge.rest && !in_band(extent, edge.rest)) {
-        let n = d / extent;
-        let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
-        let wanted = banded_length(extent, edge.rest);
-        if (w <= 0.01 * (a.inverse_mass + b.inverse_mass)) {
-            // Neither end can move along the edge.
-        } else if (extent < 0.5 * wanted) {
-            direction = vec4<f32>(n, 1.0 / w);
-            residual = extent - wanted;
+    if (stretch.w > 0.0) {
+        if (stretch.extent < COMPRESSED * stretch.wanted) {
+            direction = vec4<f32>(stretch.n, 1.0 / stretch.w);
+            residual = stretch.extent - stretch.wanted;
         } else {
-            let q = d / wanted;
-            direction = vec4<f32>(q, 1.0 / (w * dot(q, q)));
-            residual = 0.5 * (extent - wanted) * (extent + wanted) / wanted;
+            let q = stretch.d / stretch.wanted;
+            direction = vec4<f32>(q, 1.0 / (stretch.w * dot(q, q)));
+            residual = 0.5 * (stretch.extent - stretch.wanted) * (stretch.extent + stretch.wanted) / stretch.wanted;
         }
     }
     directions[e] = direction;
     residuals[e] = residual;
+}
+
+// Where the linear solve ends: at a part of the norm that it starts with.
+@compute @workgroup_size(1)
+fn aim_projection() {
+    if (!running()) {
+        return;
+    }
+    totals[PREVIOUS].z = fast_projection.tolerance * fast_projection.tolerance * totals[RESIDUAL].y;
 }
 
 // First half of A p: y = W Jᵀ p, of the edges between the two arguments.
@@ -104,7 +108,7 @@ fn apply_multipliers(invocation: Invocation) {
     }
     let inverse_mass = vertices[v].inverse_mass;
     var pull = vec3<f32>();
-    var shortest = 3.0e38;
+    var shortest = FAR;
     for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
         let entry = edge_incidence[k];
         pull -= (select(-1.0, 1.0, (entry & 1u) == 1u) * solutions[entry / 2u]) * directions[entry / 2u].xyz;
@@ -113,7 +117,7 @@ fn apply_multipliers(invocation: Invocation) {
     if (inverse_mass > 0.0) {
         let way = apply_inverse_mass(v, inverse_mass, pull);
         let extent = length(way);
-        let most = frame.live.x * shortest;
+        let most = fast_projection.step_clamp * shortest;
         displacements[v] += vec4<f32>(select(way, way * (most / extent), extent > most), 0.0);
     }
     if (bears(inverse_mass)) {

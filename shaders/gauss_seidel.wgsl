@@ -15,30 +15,22 @@ fn project_edge(invocation: Invocation) {
     }
     let e = colored_edges[index];
     let edge = edges[e];
-    let a = vertices[edge.tail];
-    let b = vertices[edge.head];
-    let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
-    let extent = length(d);
-    let wanted = banded_length(extent, edge.rest);
-    // A collapsed edge has no direction; an edge in its band stays bitwise untouched.
-    if (extent < 1e-6 * edge.rest || extent == wanted) {
+    let stretch = stretch_of(edge);
+    if (stretch.w == 0.0) {
         return;
     }
-    let n = d / extent;
-    let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
-    // Neither end can move along the edge.
-    if (w <= 0.01 * (a.inverse_mass + b.inverse_mass)) {
-        return;
-    }
-    let pull = ((extent - wanted) / w) * n;
-    displacements[edge.tail] += vec4<f32>(apply_inverse_mass(edge.tail, a.inverse_mass, pull), 0.0);
-    displacements[edge.head] -= vec4<f32>(apply_inverse_mass(edge.head, b.inverse_mass, pull), 0.0);
-    tensions[e] += ((extent - wanted) / w) * clock.force;
+    let tail = vertices[edge.tail].inverse_mass;
+    let head = vertices[edge.head].inverse_mass;
+    let size = (stretch.extent - stretch.wanted) / stretch.w;
+    let pull = size * stretch.n;
+    displacements[edge.tail] += vec4<f32>(apply_inverse_mass(edge.tail, tail, pull), 0.0);
+    displacements[edge.head] -= vec4<f32>(apply_inverse_mass(edge.head, head, pull), 0.0);
+    tensions[e] += size * clock.force;
     // Mean over the frame.
-    if (bears(a.inverse_mass)) {
-        reactions[edge.tail] += vec4<f32>(clock.force * borne(edge.tail, a.inverse_mass, pull), 0.0);
+    if (bears(tail)) {
+        reactions[edge.tail] += vec4<f32>(clock.force * borne(edge.tail, tail, pull), 0.0);
     }
-    if (bears(b.inverse_mass)) {
-        reactions[edge.head] -= vec4<f32>(clock.force * borne(edge.head, b.inverse_mass, pull), 0.0);
+    if (bears(head)) {
+        reactions[edge.head] -= vec4<f32>(clock.force * borne(edge.head, head, pull), 0.0);
     }
 }

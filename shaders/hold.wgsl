@@ -1,5 +1,5 @@
-// Holds: vertices that the caller keeps in place, on a plane or on a line (Baraff & Witkin 1998, section 5.1). What they may do
-// is written to `constraints`, in whose terms the projection and the elastic solve move them.
+// Holds: vertices that the caller keeps in place, on a plane or on a line (Baraff & Witkin 1998, section 5.1). What
+// they may do is written to `constraints`, in whose terms the projection and the elastic solve move them.
 
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read_write> displacements: array<vec4<f32>>;
@@ -9,8 +9,8 @@
 @group(0) @binding(5) var<storage, read_write> anchors: array<vec4<f32>>; // w: 1 where it is known
 @group(0) @binding(6) var<storage, read_write> found_constraints: array<vec4<f32>>; // constraints
 
-// In the directions that are held a vertex goes where its anchor is, or is on its way there; the prediction keeps the rest. What
-// is withheld of it is a force on the hold.
+// In the directions that are held a vertex goes where its anchor is, or is on its way there; the prediction keeps the
+// rest. What is withheld of it is a force on the hold.
 @compute @workgroup_size(GROUP)
 fn hold_vertex(invocation: Invocation) {
     let v = element(invocation);
@@ -31,7 +31,7 @@ fn hold_vertex(invocation: Invocation) {
     if (dot(hold.xyz, hold.xyz) == 0.0) {
         way = anchors[v].xyz - vertex.position;
     }
-    if (frame.commanded != 0u && commands[v].w == 1.0) {
+    if (frame.commanded != 0u && commands[v].w == TARGET) {
         way = (commands[v].xyz - vertex.position) / f32(clock.substeps - clock.substep + 1u);
         if (clock.substep == clock.substeps) {
             anchors[v] = commands[v];

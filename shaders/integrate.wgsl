@@ -35,9 +35,6 @@ fn commanded(v: u32, kind: f32) -> bool {
     return frame.commanded != 0u && commands[v].w == kind;
 }
 
-const TARGET: f32 = 1.0;
-const IMPULSE: f32 = 2.0;
-
 // BDF2: the velocity that a step starts from, v + r²/(1+2r) (v − v_previous).
 @compute @workgroup_size(GROUP)
 fn recall(invocation: Invocation) {

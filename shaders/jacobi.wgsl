@@ -1,6 +1,8 @@
 // Jacobi edge projection: every edge proposes a pull, every vertex takes a blend of the proposals.
-// frame.live: x = ω, y = α.
 
+struct JacobiLive { relaxation: f32, blend: f32 } // ω, α
+
+@group(0) @binding(10) var<uniform> jacobi: JacobiLive;
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
@@ -16,26 +18,19 @@ fn correct_edge(invocation: Invocation) {
         return;
     }
     let edge = edges[e];
-    let a = vertices[edge.tail];
-    let b = vertices[edge.head];
-    let d = (b.position - a.position) + (displacements[edge.head].xyz - displacements[edge.tail].xyz);
-    let extent = length(d);
+    let stretch = stretch_of(edge);
     var pull = vec3<f32>();
-    if (extent >= 1e-6 * edge.rest) {
-        let n = d / extent;
-        let w = inverse_mass_along(edge.tail, a.inverse_mass, n) + inverse_mass_along(edge.head, b.inverse_mass, n);
-        if (w > 0.01 * (a.inverse_mass + b.inverse_mass)) {
-            let excess = extent - banded_length(extent, edge.rest);
-            pull = (excess / w) * n;
-            tensions[e] += ((excess / w) * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));
-        }
+    if (stretch.w > 0.0) {
+        let size = (stretch.extent - stretch.wanted) / stretch.w;
+        pull = size * stretch.n;
+        tensions[e] += (size * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));
     }
     corrections[e] = vec4<f32>(pull, 0.0);
 }
 
 // Weight of one proposal at a free vertex: all its edges count, in range or not.
 fn blend(v: u32) -> f32 {
-    return frame.live.x / (f32(edge_incidence[v + 1u] - edge_incidence[v]) + frame.live.y);
+    return jacobi.relaxation / (f32(edge_incidence[v + 1u] - edge_incidence[v]) + jacobi.blend);
 }
 
 @compute @workgroup_size(GROUP)

@@ -1,35 +1,24 @@
 // Appended to every kernel file (module scope is order-free, so line numbers of the file stay true).
-// Layouts are those of src/params.rs; a test compares every member offset.
-
-const GROUP: u32 = 64u; // invocations in a workgroup, and terms in one leaf of a reduction
+// Layouts are those of src/params.rs, and compared with them wherever a kernel is prepared; constants come from Rust.
 
 struct Vertex { position: vec3<f32>, inverse_mass: f32 }
 struct Link { tail: u32, head: u32, rest: f32, stiffness: f32 }
 struct Range { first: u32, end: u32, guard: u32, padding: u32, arguments: vec4<u32> }
-struct Air {
-    velocity: vec3<f32>, density: f32,
-    gust_wave: vec3<f32>, gust: f32,
-    drag: f32, lift: f32, gust_phase: f32, gust_frequency: f32,
-}
 struct Frame {
     gravity: vec3<f32>, dt: f32,
     strain_limit: f32, stretch_min: f32, stretch_max: f32, drag: f32,
-    live: vec4<f32>,
     rotation: vec4<f32>,
     translation: vec3<f32>, relocated: u32,
     least_substeps: u32, most_substeps: u32, commanded: u32, second_order: u32,
-    air: Air,
-    middle_limit: f32, mean_mass: f32, expected_load: f32, load_scale: f32,
-    elastic_tolerance: f32, elastic_floor: f32, constrained: u32, bends: u32,
-    damping: f32, elastic_loosest: f32, elastic_rate: f32, rest_speed: f32,
-    rest_time: f32, load_margin: f32, missed_load: f32, memory: f32,
+    middle_limit: f32, mean_mass: f32, constrained: u32, expected_load: f32,
+    load_scale: f32, load_margin: f32, missed_load: f32, memory: f32,
 }
 struct Clock { h: f32, substep: u32, substeps: u32, load: f32, span: f32, recall: f32, force: f32, previous: f32 }
 struct Meters {
-    strain: f32, worst_strain: f32, iterations: u32, inner_iterations: u32,
-    substeps: u32, missed: u32, exhausted: u32, load: f32,
-    elastic_iterations: u32, planned: u32, best: f32, before_contact: f32,
-    wanted: u32,
+    strain: f32, worst_strain: f32, iterations: u32, substeps: u32,
+    solves: vec2<u32>, missed: u32, exhausted: u32,
+    load: f32, planned: u32, best: f32, before_contact: f32,
+    wanted: u32, padding: u32,
 }
 
 struct Invocation {
@@ -41,24 +30,10 @@ struct Invocation {
 // Small read-only fields are uniforms: they do not count against the 8 storage buffers of a stage,
 // and control flow that depends on them is uniform, so barriers may follow it.
 @group(1) @binding(0) var<uniform> range: Range;
-@group(0) @binding(100) var<uniform> guards: array<vec4<u32>, 16>;
+@group(0) @binding(100) var<uniform> guards: array<vec4<u32>, GUARDS / 4u>;
 @group(0) @binding(101) var<uniform> frame: Frame;
 @group(0) @binding(102) var<uniform> clock: Clock;
-@group(0) @binding(103) var<uniform> sums: array<vec4<f32>, 5>;
-// What holds and contacts leave of a vertex's motion; read only where frame.constrained says that there is any.
-@group(0) @binding(104) var<storage, read> constraints: array<vec4<f32>>;
-
-// Slots of `sums`.
-const STRAIN: u32 = 0u;    // x: largest strain
-const CURVATURE: u32 = 1u; // x: p·Ap
-const RESIDUAL: u32 = 2u;  // x: r·z, y: r·r
-const PREVIOUS: u32 = 3u;  // x: r·z of the iteration before, y: r·r at the start, z: r·r at which to stop
-const LOAD: u32 = 4u;      // x: largest T/(m̄ l)
-
-// Word of `faults`: 1 if a contact began or ended in this substep.
-const CONTACT_CHANGED: u32 = 1u;
-// Word of `faults`: frames that were taken back so far.
-const REJECTED_FRAMES: u32 = 2u;
+@group(0) @binding(103) var<uniform> sums: array<vec4<f32>, SUMS>;
 
 // Number of this workgroup; dispatches beyond 65,535 groups are folded to two dimensions, where the last groups may
 // have no element at all.
@@ -76,70 +51,16 @@ fn running() -> bool {
     return guards[range.guard / 4u][range.guard % 4u] != 0u;
 }
 
-// What a constraint leaves of a motion, S of Baraff & Witkin (1998, eq. 13): (n, 1) leaves what is across n, everything where
-// n = 0; (n, 0) leaves what is along n, nothing where n = 0.
-fn left_by(constraint: vec4<f32>, motion: vec3<f32>) -> vec3<f32> {
-    return constraint.w * motion + ((1.0 - 2.0 * constraint.w) * dot(constraint.xyz, motion)) * constraint.xyz;
-}
-
-// What the constraint of a vertex leaves of its motion.
-fn allowed(v: u32, motion: vec3<f32>) -> vec3<f32> {
-    if (frame.constrained == 0u) {
-        return motion;
-    }
-    return left_by(constraints[v], motion);
-}
-
-// W = S/m applied to a pull [kg·m]: the displacement [m]. The one place where mass becomes motion.
-fn apply_inverse_mass(v: u32, inverse_mass: f32, pull: vec3<f32>) -> vec3<f32> {
-    return allowed(v, inverse_mass * pull);
-}
-
-// n·W n for a unit direction [1/kg].
-fn inverse_mass_along(v: u32, inverse_mass: f32, n: vec3<f32>) -> f32 {
-    if (frame.constrained == 0u) {
-        return inverse_mass;
-    }
-    return inverse_mass * dot(n, allowed(v, n));
-}
-
-// What a pull leaves to a pin or a constraint to bear.
-fn borne(v: u32, inverse_mass: f32, pull: vec3<f32>) -> vec3<f32> {
-    if (inverse_mass == 0.0) {
-        return pull;
-    }
-    return pull - allowed(v, pull);
-}
-
-// Whether a vertex bears anything.
-fn bears(inverse_mass: f32) -> bool {
-    return inverse_mass == 0.0 || frame.constrained != 0u;
-}
-
-// Length that an edge should have: the end of its stretch band nearest to `length` [m].
-fn banded_length(length: f32, rest: f32) -> f32 {
-    return clamp(length, frame.stretch_min * rest, frame.stretch_max * rest);
-}
-
-// An edge strictly inside its band is left alone; with the default band of width 0 none is.
-fn in_band(length: f32, rest: f32) -> bool {
-    return length > frame.stretch_min * rest && length < frame.stretch_max * rest;
-}
-
 // A vector turned by a unit quaternion.
 fn turned(q: vec4<f32>, v: vec3<f32>) -> vec3<f32> {
     return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v);
 }
 
-// Whether all magnitudes are below 2⁶⁰, NaN and infinity told by their bits: WGSL lets a compiler assume that they do not
-// exist.
+// Whether all magnitudes are below 2⁶⁰, NaN and infinity told by their bits: WGSL lets a compiler assume that they do
+// not exist.
 fn bounded(value: vec3<f32>) -> bool {
     return all((bitcast<vec3<u32>>(value) & vec3<u32>(0x7fffffffu)) < vec3<u32>(0x5d800000u));
 }
-
-// Largest coordinate [m] and speed [m/s] that a step may end with, 2⁴⁰: from there every product of the next step is finite, so
-// that it can be computed, too.
-const FARTHEST: f32 = 1099511627776.0;
 
 fn sane(value: vec3<f32>) -> bool {
     return bounded(value) && all(abs(value) <= vec3<f32>(FARTHEST));
@@ -147,9 +68,9 @@ fn sane(value: vec3<f32>) -> bool {
 
 var<workgroup> lanes: array<vec2<f32>, GROUP>;
 
-// Reductions over a workgroup: eight invocations fold eight lanes each, then the first folds their results. Two barriers
-// instead of a tree's seven: barriers are what software adapters pay for. Every invocation must call them; the result
-// is for lane 0.
+// Reductions over a workgroup: eight invocations fold eight lanes each, then the first folds their results. Two
+// barriers instead of a tree's seven: barriers are what software adapters pay for. Every invocation must call them; the
+// result is for lane 0.
 fn group_sum(value: vec2<f32>, lane: u32) -> vec2<f32> {
     lanes[lane] = value;
     workgroupBarrier();

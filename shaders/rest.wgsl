@@ -1,5 +1,8 @@
 // At the end of a frame: a vertex that has hardly moved for a while has the speed at which it moved, and no other.
 
+struct Rest { speed: f32, time: f32 }
+
+@group(0) @binding(10) var<uniform> rest: Rest;
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read> faults: array<u32>;
@@ -25,9 +28,9 @@ fn settle(invocation: Invocation) {
     // What has no edges is no fabric, and has no friction of its own.
     let fabric = edge_incidence[v] < edge_incidence[v + 1u] && vertex.inverse_mass > 0.0;
     var slow = 0.0;
-    if (fabric && dot(mean, mean) < frame.rest_speed * frame.rest_speed) {
+    if (fabric && dot(mean, mean) < rest.speed * rest.speed) {
         slow = previous_positions[v].w + frame.dt;
-        if (slow >= frame.rest_time) {
+        if (slow >= rest.time) {
             velocities[v] = vec4<f32>(mean, 0.0);
             previous_velocities[v] = vec4<f32>(mean, previous_velocities[v].w);
             // A second-order step also recalls the last way; what rounding kept of it stays as it is.
@@ -39,5 +42,5 @@ fn settle(invocation: Invocation) {
         }
     }
     // Beyond that time nothing is counted: it would only lose digits.
-    previous_positions[v] = vec4<f32>(vertex.position, min(slow, frame.rest_time));
+    previous_positions[v] = vec4<f32>(vertex.position, min(slow, rest.time));
 }

@@ -46,7 +46,7 @@ fn keep_best(invocation: Invocation) {
 fn revert_to_best(invocation: Invocation) {
     let v = element(invocation);
     let strain = sums[STRAIN].x;
-    if (!running() || v >= range.end || strain <= frame.strain_limit || strain <= meters[0].best || meters[0].best >= 1e30) {
+    if (!running() || v >= range.end || strain <= frame.strain_limit || strain <= meters[0].best || meters[0].best >= UNMEASURED) {
         return;
     }
     displacements[v] = best_displacements[v];

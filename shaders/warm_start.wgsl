@@ -1,7 +1,10 @@
-// Warm start of fast projection in the residual form: the multipliers μ of the substep before are the first guess, and the
-// momentum balance F = m (u − u*) + Jᵀ μ is kept as a residual, with the diagonal of the geometric stiffness in
-// H = m + γ Σ max(μ, 0)/l. frame.live: y = γ, z = load s above which nothing is carried over.
+// Warm start of fast projection in the residual form: the multipliers μ of the substep before are the first guess, and
+// the momentum balance F = m (u − u*) + Jᵀ μ is kept as a residual, with the diagonal of the geometric stiffness in
+// H = m + γ Σ max(μ, 0)/l.
 
+struct FastProjectionLive { step_clamp: f32, slack: f32, warm_start: f32, tolerance: f32 }
+
+@group(0) @binding(20) var<uniform> fast_projection: FastProjectionLive;
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
@@ -25,8 +28,8 @@ fn keep_prediction(invocation: Invocation) {
     predictions[v] = displacements[v];
 }
 
-// First guess: the multipliers of the substep before, for this one's span; nothing after a substep that missed its limit, a
-// teleport or an impulse, or where an edge's load is large.
+// First guess: the multipliers of the substep before, for this one's span; nothing after a substep that missed its
+// limit, a teleport or an impulse, or where an edge's load is large.
 @compute @workgroup_size(GROUP)
 fn carry_multiplier(invocation: Invocation) {
     let e = element(invocation);
@@ -34,7 +37,7 @@ fn carry_multiplier(invocation: Invocation) {
         return;
     }
     // The load s of this edge alone.
-    let largest = frame.live.z * frame.mean_mass * edges[e].rest;
+    let largest = LARGEST_LOAD * frame.mean_mass * edges[e].rest;
     if (clock.previous > 0.0 && abs(multipliers[e]) <= largest) {
         multipliers[e] *= (clock.h / clock.previous) * (clock.h / clock.previous);
     } else {
@@ -72,12 +75,12 @@ fn soften(invocation: Invocation) {
     }
     let vertex = vertices[v];
     var inverse = 0.0;
-    var shortest = 3.0e38;
+    var shortest = FAR;
     if (vertex.inverse_mass > 0.0) {
         var stiffness = 1.0 / vertex.inverse_mass;
         for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
             let e = edge_incidence[k] / 2u;
-            stiffness += frame.live.y * max(multipliers[e], 0.0) / edges[e].rest;
+            stiffness += fast_projection.warm_start * max(multipliers[e], 0.0) / edges[e].rest;
             shortest = min(shortest, edges[e].rest);
         }
         inverse = 1.0 / stiffness;
@@ -99,7 +102,7 @@ fn relax(invocation: Invocation) {
     if (inverse_mass > 0.0) {
         force += (displacements[v].xyz - predictions[v].xyz) / inverse_mass;
         way = warm_vertices[v].inverse_mass * force;
-        let most = frame.live.x * predictions[v].w;
+        let most = fast_projection.step_clamp * predictions[v].w;
         let extent = length(way);
         way = select(way, way * (most / extent), extent > most);
         displacements[v] -= vec4<f32>(way, 0.0);

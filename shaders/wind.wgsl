@@ -1,13 +1,17 @@
 // Wind and drag per face, gathered per vertex: see src/stage/wind.rs.
 
+struct Air {
+    velocity: vec3<f32>, density: f32,
+    gust_wave: vec3<f32>, gust: f32,
+    drag: f32, lift: f32, gust_phase: f32, gust_frequency: f32,
+}
+
+@group(0) @binding(10) var<uniform> air: Air;
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read> velocities: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> triangles: array<u32>;
 @group(0) @binding(3) var<storage, read> triangle_incidence: array<u32>;
 @group(0) @binding(4) var<storage, read_write> forces: array<vec4<f32>>;
-
-// Area times speed [m³/s] below which there is no wind, and no normal to divide by.
-const CALM: f32 = 1e-30;
 
 // A sine of period 1 made of two parabolas: built-in sines differ too much between adapters to be compared.
 fn swing(phase: f32) -> f32 {
@@ -17,8 +21,8 @@ fn swing(phase: f32) -> f32 {
 
 // Velocity of the air at a point, at the start of the substep [m/s].
 fn air_at(position: vec3<f32>) -> vec3<f32> {
-    let passed = frame.air.gust_phase + frame.air.gust_frequency * (f32(clock.substep - 1u) * clock.h);
-    return (1.0 + frame.air.gust * swing(dot(frame.air.gust_wave, position) - passed)) * frame.air.velocity;
+    let passed = air.gust_phase + air.gust_frequency * (f32(clock.substep - 1u) * clock.h);
+    return (1.0 + air.gust * swing(dot(air.gust_wave, position) - passed)) * air.velocity;
 }
 
 // Force of the air on the triangle whose corners start at `corner` [N].
@@ -40,9 +44,9 @@ fn face_force(corner: u32) -> vec3<f32> {
     let flow = dot(relative, area);
     let cosine = abs(flow) / (extent * speed);
     let normal = select(area, -area, flow < 0.0) / extent;
-    let along = (frame.air.drag - frame.air.lift * cosine) * relative;
-    let across = (frame.air.lift * speed) * normal;
-    return (0.5 * frame.air.density * abs(flow)) * (along + across);
+    let along = (air.drag - air.lift * cosine) * relative;
+    let across = (air.lift * speed) * normal;
+    return (0.5 * air.density * abs(flow)) * (along + across);
 }
 
 // The force, held back where one substep is too long for it: the vertex moves through the air no faster than before.

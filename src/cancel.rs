@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Asks a running [`Cloth::step`](crate::Cloth::step) to stop, from another thread or a signal handler. Clones are handles
-/// of the same wish.
+/// Asks a running [`Cloth::step`](crate::Cloth::step) to stop, from another thread or a signal handler. Clones are
+/// handles of the same wish.
 ///
-/// A cloth looks at it between dispatches on the CPU, between submissions on a GPU. A frame that is stopped is taken back:
-/// the cloth is as it was before, bit for bit, and the step is [`Error::Cancelled`]. So is every later one, until
+/// A cloth looks at it between dispatches on the CPU, between submissions on a GPU. A frame that is stopped is taken
+/// back: the cloth is as it was before, bit for bit, and the step is [`Error::Cancelled`]. So is every later one, until
 /// [`Cancel::reset`].
 ///
 /// ```

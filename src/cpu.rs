@@ -180,8 +180,9 @@ impl<T> ops::IndexMut<usize> for Write<'_, T> {
     }
 }
 
-/// A written field of floats that several threads hold at once. Yarns of a family share no vertex and no edge, so no two
-/// threads touch the same element; relaxed atomics say so without `unsafe`, and cost what plain loads and stores cost.
+/// A written field of floats that several threads hold at once. Yarns of a family share no vertex and no edge, so no
+/// two threads touch the same element; relaxed atomics say so without `unsafe`, and cost what plain loads and stores
+/// cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared<'a> {
     words: &'a [AtomicU32],
@@ -362,8 +363,8 @@ impl Runner {
         Ok(ran)
     }
 
-    /// Bytes that a dispatch touches: every field of its kernel once, in proportion to the part of the yarns or edges that
-    /// it works on. What caches save is not seen, nor what gathers read again.
+    /// Bytes that a dispatch touches: every field of its kernel once, in proportion to the part of the yarns or edges
+    /// that it works on. What caches save is not seen, nor what gathers read again.
     fn bytes(&self, dispatch: &Dispatch, fields: &Fields) -> u64 {
         let Some(found) = self.find(dispatch) else { return 0 };
         if dispatch.kernel.shape == Shape::Group {
@@ -505,7 +506,8 @@ fn launch(dispatch: &Dispatch, mut run: Run<'_>) -> Result<()> {
     in_parallel(runs, dispatch.kernel.body)
 }
 
-/// Calls the body of a line kernel for parts of its yarns. What it writes is shared; no yarn's result depends on another's.
+/// Calls the body of a line kernel for parts of its yarns. What it writes is shared; no yarn's result depends on
+/// another's.
 fn launch_lines(dispatch: &Dispatch, mut run: Run<'_>, parts: usize) -> Result<()> {
     let (range, lanes) = (run.range.clone(), run.arguments[0] as usize);
     let written = run.slots.iter().filter_map(|slot| match &slot.words {
@@ -516,8 +518,8 @@ fn launch_lines(dispatch: &Dispatch, mut run: Run<'_>, parts: usize) -> Result<(
         return (dispatch.kernel.body)(&mut run);
     }
     run.slots.iter_mut().for_each(Slot::share);
-    // Whole bundles of yarns, several parts per thread: yarns may differ in length.
-    let length = (range.len() / lanes).div_ceil(4 * parts).max(1).next_multiple_of(8) * lanes; // bundles have four or eight
+    // Whole bundles of yarns, four or eight each, several parts per thread: yarns may differ in length.
+    let length = (range.len() / lanes).div_ceil(4 * parts).max(1).next_multiple_of(8) * lanes;
     let mut runs = Vec::new();
     for first in range.clone().step_by(length) {
         let slots = run.slots.iter().map(Slot::again).collect();
@@ -556,7 +558,7 @@ impl Slot<'_> {
 
 /// Whether what an invocation writes can be told from its element number.
 fn splits(shape: Shape, run: &Run<'_>) -> bool {
-    matches!(shape, Shape::Element | Shape::Reduction)
+    shape == Shape::Element
         && run.slots.iter().all(|slot| match &slot.words {
             Words::Write { words, .. } => {
                 slot.spec.domain == Domain::Groups || words.len() * 4 == run.range.len() * slot.spec.stride

@@ -329,8 +329,8 @@ pub enum Error {
         available: u64,
     },
 
-    /// The device is lost or was destroyed: nothing can be computed on it or read from it any more. A new device and the last
-    /// checkpoint bring the cloth back ([`crate::Cloth::restore`]).
+    /// The device is lost or was destroyed: nothing can be computed on it or read from it any more. A new device and
+    /// the last checkpoint bring the cloth back ([`crate::Cloth::restore`]).
     #[error("the device is lost")]
     DeviceLost,
 
@@ -438,6 +438,11 @@ pub(crate) fn number(value: f64) -> String {
 
 fn subscript(index: Option<usize>) -> String {
     index.map_or_else(String::new, |index| format!("[{index}]"))
+}
+
+/// An [`Error::OutOfRange`] unless the value is valid.
+pub(crate) fn within(field: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
+    if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
 }
 
 #[cfg(test)]

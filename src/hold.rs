@@ -5,7 +5,7 @@ use glam::{Quat, Vec3};
 use crate::cloth::{PinTarget, Pose};
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use crate::stage::hold::FREE;
+use crate::stage::freedom::FREE;
 
 /// What keeps a vertex from moving freely (Baraff & Witkin 1998, eq. 13); see [`crate::Cloth::hold`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,7 +29,7 @@ pub enum Hold {
 }
 
 impl Hold {
-    /// As the field `holds` has it: (n, 1) leaves motion across n, (n, 0) along n.
+    /// As the field `holds` has it: (n, 1) leaves motions perpendicular to n, (n, 0) those along n.
     pub(crate) fn row(self) -> Result<[f32; 4]> {
         let unit = |field: &'static str, vector: [f32; 3]| {
             let direction = Vec3::from(vector);

@@ -22,8 +22,8 @@
 //! step is a list of [stages](stage); a [`solver`] is the one that makes the predicted motion inextensible. They
 //! *record* a [`program`]: dispatches and bounded loops. [`cpu`] runs it by calling the kernels' Rust
 //! bodies; on a GPU the same list is encoded into one compute pass. So the order of work exists once; only a kernel's
-//! body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and [`lockstep`] compares the two after
-//! every single dispatch. Names, slots and access of buffers are read from the WGSL by [`reflect`].
+//! body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and [`lockstep`] compares the two
+//! after every single dispatch. Names, slots and access of buffers are read from the WGSL by [`reflect`].
 //!
 //! One substep, in the notation of Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*:
 //!
@@ -36,15 +36,34 @@
 //! | 3 | u until every edge is within the limit | [`solver`], measured by [`stage::strain`] |
 //! | 4 | is everything finite? then x += u, v = u/h | [`stage::integrate`], `inspect` and `commit` |
 //!
-//! and once per frame the load meter ([`stage::load`]) and the normals for drawing ([`stage::normals`]). How many substeps a
-//! frame gets says [`substeps`], why yarns are what one solves for says [`solver::yarn_sweep`].
+//! and once per frame the load meter ([`stage::load`]) and the normals for drawing ([`stage::normals`]). How many
+//! substeps a frame gets says [`substeps`], why yarns are what one solves for says [`solver::yarn_sweep`].
+//!
+//! Where an equation of a paper is:
+//!
+//! | equation | place |
+//! |---|---|
+//! | Goldenthal et al. 2007, eq. (1): C and ∇C of an edge, its band | [`stage`], `edge` |
+//! | eqs. (5)–(7): A μ = C, A = J W Jᵀ, u −= W Jᵀ μ | [`solver::fast_projection`] |
+//! | the same along one yarn, tridiagonal | [`solver::line_solve`], [`solver::yarn_sweep`] |
+//! | section 4.2: the momentum balance F as a residual | [`solver::warm_start`] |
+//! | Algorithm 1 | [`stage::record_frame`], [`stage::integrate`] |
+//! | section 4.1 (implicit constraint direction) and the appendix (SHAKE), in f64 | `reference` |
+//! | section 5: collisions after the projection, and in turn | [`stage::contact`] |
+//! | Baraff & Witkin 1998, eq. 13: S, and W = S/m | [`stage`], `freedom` |
+//! | eq. 14: velocities that constraints ask for | [`stage::hold`] |
+//! | eqs. 15–16: the implicit step | [`stage::elastic`] |
+//! | section 5.3: modified conjugate gradients | [`stage::elastic`], [`stage::conjugate_gradient`] |
+//! | section 5.4: constraint forces | [`stage::elastic`], `bear_elastic` |
+//! | Müller et al. 2007, Provot 1995: projection of single edges | [`solver::gauss_seidel`], [`solver::jacobi`] |
+//! | Bergou et al. 2006, Grinspun et al. 2003: bending | [`stage::bending`], [`mesh::bending`] |
 //!
 //! # In a renderer
 //!
 //! [`Gpu::new`] takes handles of the renderer's device and queue, [`Cloth::on_gpu`] makes a cloth, and
 //! [`Cloth::encode_step`] records a frame into the renderer's encoder. [`Cloth::position_buffer`],
-//! [`Cloth::normal_buffer`] and [`Cloth::index_buffer`] are drawn as they are. Nothing is submitted, polled or waited for
-//! unless a method says so. The README has the example.
+//! [`Cloth::normal_buffer`] and [`Cloth::index_buffer`] are drawn as they are. Nothing is submitted, polled or waited
+//! for unless a method says so. The README has the example.
 //!
 //! # What is promised
 //!
@@ -54,6 +73,9 @@
 //! * The same input gives the same bits on the same adapter and build, and on the CPU for any number of threads.
 //!   Different adapters, and CPU and GPU, agree within rounding only.
 //! * Bad input gives a typed [`Error`] that names the culprit; no call panics on it.
+//! * Versions: wgpu is re-exported and part of the interface, and so is bytemuck's `Pod`, for fields of a user's own
+//!   ([`params::Element`]). No other crate's types are, but in `reference`, the judge of the tests, which speaks glam and faer
+//!   and promises nothing. Structures of settings grow; write `..Default::default()`.
 //!
 //! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
 //! after changing a budget that ran out. Cloth does not collide with itself.
@@ -68,6 +90,7 @@ pub mod fields;
 mod gpu;
 mod hold;
 pub mod io;
+mod lanes;
 pub mod lockstep;
 mod memory;
 pub mod mesh;
@@ -83,11 +106,13 @@ pub mod scene;
 mod settings;
 pub mod solid;
 pub mod solver;
+pub mod source;
 pub mod stage;
 pub mod substeps;
 pub mod topology;
 #[cfg(all(feature = "validate", not(target_arch = "wasm32")))]
 pub mod validate;
+mod vector;
 pub mod yarns;
 
 pub use cancel::Cancel;
@@ -113,3 +138,8 @@ pub use wgpu;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// And that of the page about embedding.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/embedding.md")]
+struct Embedding;

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use crate::cloth::stages::{self, Stages};
 use crate::cpu::key;
 use crate::error::{Error, Result};
-use crate::fields::{Sizes, Spec, TABLE};
+use crate::fields::{Sizes, Spec};
 use crate::gpu::need;
-use crate::gpu::runner::{ALWAYS, buffer_size};
+use crate::gpu::runner::buffer_size;
 use crate::mesh::{Face, Mesh};
 use crate::program::Recorder;
 use crate::reflect;
 use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::solid::Solid;
-use crate::stage;
 use crate::substeps::Plan;
 use crate::yarns::{Yarn, Yarns};
 
@@ -61,7 +61,7 @@ impl MemoryEstimate {
     /// As [`crate::Cloth::on_cpu`], for fields and kernels of a user's own.
     pub fn new(sizes: &Sizes, settings: &Settings) -> Result<Self> {
         settings.method.solver().validate()?;
-        let specs = specs(settings);
+        let specs = stages::fields(settings)?;
         let bytes = |spec: &Spec| bytes(sizes, spec);
         // What is traced later decides which kernels there are: woven cloth of short or long yarns, or neither.
         let used = [(2, 8), (2, 300), (8, 1)].map(|(families, length)| used(sizes, &specs, settings, families, length));
@@ -72,7 +72,7 @@ impl MemoryEstimate {
         let certain = short.iter().filter(|number| long.contains(number) && loose.contains(number));
         let largest = certain.max_by_key(|number| size(number));
         Ok(Self {
-            host: host(sizes, settings),
+            host: host(sizes, settings)?,
             fields: specs.iter().map(bytes).sum(),
             device: all.iter().map(size).sum(),
             largest: largest.map_or(0, size),
@@ -99,29 +99,23 @@ impl MemoryEstimate {
     }
 }
 
-/// All fields of a cloth.
-fn specs(settings: &Settings) -> Vec<Spec> {
-    let extra = settings.stages.iter().flat_map(|stage| stage.fields());
-    TABLE.iter().copied().chain(extra).chain(settings.method.solver().fields()).collect()
-}
-
 /// Bytes of a field.
 fn bytes(sizes: &Sizes, spec: &Spec) -> u64 {
     sizes.of(spec.domain) as u64 * spec.stride as u64
 }
 
 /// Bytes of the host while a cloth is made.
-fn host(sizes: &Sizes, settings: &Settings) -> u64 {
-    let fields: u64 = specs(settings).iter().map(|spec| bytes(sizes, spec)).sum();
+fn host(sizes: &Sizes, settings: &Settings) -> Result<u64> {
+    let fields: u64 = stages::fields(settings)?.iter().map(|spec| bytes(sizes, spec)).sum();
     let links = (sizes.edges + sizes.springs) as u64;
     let triangles = sizes.triangle_corners as u64 / 3;
-    fields + PER_VERTEX * sizes.vertices as u64 + PER_LINK * links + PER_TRIANGLE * triangles
+    Ok(fields + PER_VERTEX * sizes.vertices as u64 + PER_LINK * links + PER_TRIANGLE * triangles)
 }
 
 /// Fails where so many bytes cannot be had, and gives them back: what asks for them in pieces afterwards would end the
 /// program where they run out. A system that lends more than it has is not found out by this.
 pub(crate) fn check_available(scene: &Scene, settings: &Settings) -> Result<()> {
-    let needed = host(&Sizes::of_scene(scene), settings);
+    let needed = host(&Sizes::of_scene(scene), settings)?;
     let probe = usize::try_from(needed).map(|bytes| Vec::<u8>::new().try_reserve_exact(bytes));
     if matches!(probe, Ok(Ok(()))) { Ok(()) } else { Err(Error::Memory { needed, available: None }) }
 }
@@ -135,16 +129,17 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
         canonical: Vec::new(),
         yarns: (0..families).map(yarn).collect(),
         families: (0..families).map(|number| number..number + 1).collect(),
+        between_pins: true,
     };
     let colors: Vec<_> = (0..families).map(|color| color..color + 1).collect();
     let settings = Settings { wind: Some(settings.wind.unwrap_or_default()), ..settings.clone() };
-    let named = |name: &&str| specs.iter().position(|spec| spec.name == *name);
-    let mut used: BTreeSet<usize> = ALWAYS.iter().filter_map(named).collect();
+    let resident = specs.iter().enumerate().filter(|(_, spec)| spec.resident);
+    let mut used: BTreeSet<usize> = resident.map(|(number, _)| number).collect();
     for both in [false, true] {
-        let mut recorder =
-            Recorder::new(&sizes, &colors, 0).with_yarns(&yarns).with_constraints(both || sizes.solids > 0);
+        let mut recorder = Recorder::new(&sizes, &colors, 0).with_yarns(&yarns);
+        recorder.moment.constrained = both || sizes.solids > 0;
         let plan = Plan { implicit: both, most: 2, bounded: true, ..Plan::default() };
-        stage::record_frame(&mut recorder, &plan, &settings);
+        Stages::new(&settings, &plan).record(&mut recorder);
         let mut known = BTreeSet::new();
         for dispatch in recorder.finish()?.dispatches() {
             if !known.insert(key(dispatch)) {
@@ -231,8 +226,8 @@ impl Sizes {
 const FIRST: u32 = 6;
 
 impl Scene {
-    /// Sizes of the cloth of [`Scene::named`], without making it: every count of a sheet or a chain is a polynomial of its
-    /// size, of degree 2 at most, and three small ones are enough to know it.
+    /// Sizes of the cloth of [`Scene::named`], without making it: every count of a sheet or a chain is a polynomial of
+    /// its size, of degree 2 at most, and three small ones are enough to know it.
     ///
     /// # Errors
     /// As [`Scene::named`].

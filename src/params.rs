@@ -1,13 +1,10 @@
-//! Structures that kernels read: one Rust definition each, laid out as WGSL lays out the twin of the same name in
-//! `shaders/prelude.wgsl`.
+//! Structures that kernels read: one Rust definition each, laid out as WGSL lays out the twin of the same name.
 //!
-//! `repr(C)` offsets are equated with encase's WGSL offsets when this file compiles, and with naga's offsets of the
-//! shader text in the shader test, so none of the three can drift.
+//! `repr(C)` offsets are equated with encase's WGSL offsets when this file compiles, and with naga's names and offsets
+//! of the shader text whenever a kernel that binds the structure is prepared, on a GPU or not, so none of the three can
+//! drift.
 
-use std::mem::offset_of;
-
-use bytemuck::{Pod, Zeroable};
-use encase::ShaderType;
+use bytemuck::Pod;
 use glam::{UVec2, UVec3, UVec4, Vec3, Vec4};
 
 /// Invocations in a workgroup, and terms in one leaf of a reduction; `GROUP` in the prelude.
@@ -15,6 +12,11 @@ pub const GROUP: usize = 64;
 
 /// Words of the guard field, hence the number of loops one program may hold.
 pub const GUARDS: usize = 64;
+
+/// Largest coordinate \[m\] and speed \[m/s\] that a step may start from or end with, 2⁴⁰: from there every product of
+/// the next step is finite, so that it can be computed, too. A cloth that a step could not leave would be frozen for
+/// good, so nothing beyond is let in.
+pub(crate) const FARTHEST: f32 = 1_099_511_627_776.0;
 
 /// Slots of the `sums` field; the constants of the same names in the prelude.
 pub mod sums {
@@ -32,12 +34,18 @@ pub mod sums {
     pub const COUNT: usize = 5;
 }
 
-/// Word of `faults` that says that a contact began or ended in this substep, so that the next is no second-order step; the
-/// constant of the same name in the prelude.
+/// Word of `faults` that says that a contact began or ended in this substep, so that the next is no second-order step;
+/// the constant of the same name in the prelude.
 pub const CONTACT_CHANGED: u32 = 1;
 
 /// Word of `faults` that counts the frames that were taken back; the constant of the same name in the prelude.
 pub const REJECTED_FRAMES: u32 = 2;
+
+/// Largest strain of a substep before any was measured.
+pub const UNMEASURED: f32 = 1e30;
+
+/// Longer than any length that is compared with it \[m\].
+pub const FAR: f32 = 3.0e38;
 
 /// A type that can be an element of a field: its WGSL name and the offsets of its members.
 pub trait Element: Pod {
@@ -63,34 +71,50 @@ impl Element for [u32; 4] {
     const NAME: &'static str = "vec4<u32>";
 }
 
-/// Declares the members of a structure once more by name only, and checks that Rust and WGSL agree on the offsets.
+/// Declares a structure that kernels bind. Its offsets in Rust are equated with encase's WGSL offsets here, and with
+/// those of the shader text wherever a kernel that binds it is prepared ([`crate::reflect::resolve`]).
 macro_rules! element {
-    ($type:ident { $($index:literal: $member:ident),+ $(,)? }) => {
-        impl Element for $type {
-            const NAME: &'static str = stringify!($type);
-            const MEMBERS: &'static [(&'static str, usize)] =
-                &[$((stringify!($member), offset_of!($type, $member))),+];
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis struct $name:ident {
+            $($(#[$about:meta])* $access:vis $member:ident: $type:ty),+ $(,)?
         }
+    ) => {
+        $(#[$attribute])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable, encase::ShaderType)]
+        $visibility struct $name {
+            $($(#[$about])* $access $member: $type),+
+        }
+
+        impl $crate::params::Element for $name {
+            const NAME: &'static str = stringify!($name);
+            const MEMBERS: &'static [(&'static str, usize)] =
+                &[$((stringify!($member), std::mem::offset_of!($name, $member))),+];
+        }
+
         const _: () = {
-            $(assert!(
-                offset_of!($type, $member) as u64 == <$type as ShaderType>::METADATA.offset($index),
-                concat!(stringify!($type), ".", stringify!($member), " is elsewhere in WGSL"),
-            );)+
-            assert!(size_of::<$type>() as u64 == <$type as ShaderType>::METADATA.min_size().get());
+            let members = <$name as $crate::params::Element>::MEMBERS;
+            let mut index = 0;
+            while index < members.len() {
+                assert!(members[index].1 as u64 == <$name as encase::ShaderType>::METADATA.offset(index), "a member is elsewhere in WGSL");
+                index += 1;
+            }
+            assert!(size_of::<$name>() as u64 == <$name as encase::ShaderType>::METADATA.min_size().get(), "the structure is longer or shorter in WGSL");
         };
     };
 }
+pub(crate) use element;
 
-/// A vertex as renderers and kernels see it, 16 bytes.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct Vertex {
-    /// Position \[m\].
-    pub(crate) position: Vec3,
-    /// Inverse mass \[1/kg\]; 0 for a pinned vertex.
-    pub(crate) inverse_mass: f32,
+element! {
+    /// A vertex as renderers and kernels see it, 16 bytes.
+    pub struct Vertex {
+        /// Position \[m\].
+        pub(crate) position: Vec3,
+        /// Inverse mass \[1/kg\]; 0 for a pinned vertex.
+        pub(crate) inverse_mass: f32,
+    }
 }
-element!(Vertex { 0: position, 1: inverse_mass });
 
 impl Vertex {
     /// Position \[m\].
@@ -104,96 +128,77 @@ impl Vertex {
     }
 }
 
-/// An edge or a spring between two vertices.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct Link {
-    /// Vertex where it starts; in a [`crate::Mesh`] the smaller index.
-    pub tail: u32,
-    /// Vertex where it ends.
-    pub head: u32,
-    /// Rest length \[m\].
-    pub rest: f32,
-    /// Stiffness of a spring \[N/m\]; 0 for an inextensible edge.
-    pub stiffness: f32,
+element! {
+    /// An edge or a spring between two vertices.
+    pub struct Link {
+        /// Vertex where it starts; in a [`crate::Mesh`] the smaller index.
+        pub tail: u32,
+        /// Vertex where it ends.
+        pub head: u32,
+        /// Rest length \[m\].
+        pub rest: f32,
+        /// Stiffness of a spring \[N/m\]; 0 for an inextensible edge.
+        pub stiffness: f32,
+    }
 }
-element!(Link { 0: tail, 1: head, 2: rest, 3: stiffness });
 
-/// A yarn: a range of edges, the head of each the tail of the next.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable, ShaderType)]
-pub struct YarnSpan {
-    /// First edge.
-    pub first: u32,
-    /// Number of edges.
-    pub count: u32,
-    /// 1 if the last edge ends where the first starts.
-    pub closed: u32,
-    pub(crate) padding: u32,
+element! {
+    /// A yarn: a range of edges, the head of each the tail of the next.
+    pub struct YarnSpan {
+        /// First edge.
+        pub first: u32,
+        /// Number of edges.
+        pub count: u32,
+        /// 1 if the last edge ends where the first starts.
+        pub closed: u32,
+        pub(crate) padding: u32,
+    }
 }
-element!(YarnSpan { 0: first, 1: count, 2: closed, 3: padding });
 
-/// A row of a line solve in memory; the layout is `LineRow` of `shaders/lines.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct LineRow {
-    /// Gradient of the constraint at the head.
-    pub(crate) direction: Vec3,
-    /// Diagonal of the matrix \[1/kg\].
-    pub(crate) diagonal: f32,
-    /// W times the direction at the tail, and the residual; then steps of the elimination and the solution.
-    pub(crate) state: Vec4,
+element! {
+    /// A row of a line solve in memory.
+    pub struct LineRow {
+        /// Gradient of the constraint at the head.
+        pub(crate) direction: Vec3,
+        /// Diagonal of the matrix \[1/kg\].
+        pub(crate) diagonal: f32,
+        /// W times the direction at the tail, and the residual; then steps of the elimination and the solution.
+        pub(crate) state: Vec4,
+    }
 }
-element!(LineRow { 0: direction, 1: diagonal, 2: state });
 
-/// A solid as a kernel reads it; the layout is `SolidRow` of `shaders/contact.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct SolidRow {
-    /// Where it is at the start of the frame \[m\].
-    pub(crate) start_position: Vec3,
-    /// Which shape it has.
-    pub(crate) kind: u32,
-    /// How it is turned then, a unit quaternion.
-    pub(crate) start_rotation: Vec4,
-    /// Where it is at the end of the frame \[m\].
-    pub(crate) end_position: Vec3,
-    /// First word of its grid in `distances`.
-    pub(crate) grid: u32,
-    /// How it is turned then.
-    pub(crate) end_rotation: Vec4,
-    /// Radius and half length, half sides, or the first node of the grid \[m\].
-    pub(crate) size: Vec3,
-    /// Distance that cloth keeps \[m\].
-    pub(crate) thickness: f32,
-    /// Coefficient of static friction.
-    pub(crate) friction: f32,
-    /// Coefficient of kinetic friction.
-    pub(crate) sliding: f32,
-    /// Part of the speed of an impact that is kept.
-    pub(crate) restitution: f32,
-    /// Distance of the nodes of the grid \[m\].
-    pub(crate) spacing: f32,
-    /// Nodes of the grid.
-    pub(crate) counts: UVec3,
-    pub(crate) padding: u32,
+element! {
+    /// A solid as a kernel reads it.
+    pub struct SolidRow {
+        /// Where it is at the start of the frame \[m\].
+        pub(crate) start_position: Vec3,
+        /// Which shape it has.
+        pub(crate) kind: u32,
+        /// How it is turned then, a unit quaternion.
+        pub(crate) start_rotation: Vec4,
+        /// Where it is at the end of the frame \[m\].
+        pub(crate) end_position: Vec3,
+        /// First word of its grid in `distances`.
+        pub(crate) grid: u32,
+        /// How it is turned then.
+        pub(crate) end_rotation: Vec4,
+        /// Radius and half length, half sides, or the first node of the grid \[m\].
+        pub(crate) size: Vec3,
+        /// Distance that cloth keeps \[m\].
+        pub(crate) thickness: f32,
+        /// Coefficient of static friction.
+        pub(crate) friction: f32,
+        /// Coefficient of kinetic friction.
+        pub(crate) sliding: f32,
+        /// Part of the speed of an impact that is kept.
+        pub(crate) restitution: f32,
+        /// Distance of the nodes of the grid \[m\].
+        pub(crate) spacing: f32,
+        /// Nodes of the grid.
+        pub(crate) counts: UVec3,
+        pub(crate) padding: u32,
+    }
 }
-element!(SolidRow {
-    0: start_position,
-    1: kind,
-    2: start_rotation,
-    3: end_position,
-    4: grid,
-    5: end_rotation,
-    6: size,
-    7: thickness,
-    8: friction,
-    9: sliding,
-    10: restitution,
-    11: spacing,
-    12: counts,
-    13: padding,
-});
 
 impl SolidRow {
     pub(crate) const PLANE: u32 = 0;
@@ -203,150 +208,103 @@ impl SolidRow {
     pub(crate) const GRID: u32 = 4;
 }
 
-/// A hinge as a kernel reads it; the layout is `HingeRow` of `shaders/bending.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct HingeRow {
-    /// Ends of the edge, and the corners opposite to it.
-    pub(crate) vertices: UVec4,
-    /// φ_0 = 2 tan(θ_0/2).
-    pub(crate) rest: f32,
-    /// \[N·m\].
-    pub(crate) stiffness: f32,
-    pub(crate) padding: UVec2,
+element! {
+    /// A hinge as a kernel reads it.
+    pub struct HingeRow {
+        /// Ends of the edge, and the corners opposite to it.
+        pub(crate) vertices: UVec4,
+        /// φ_0 = 2 tan(θ_0/2).
+        pub(crate) rest: f32,
+        /// \[N·m\].
+        pub(crate) stiffness: f32,
+        pub(crate) padding: UVec2,
+    }
 }
-element!(HingeRow { 0: vertices, 1: rest, 2: stiffness, 3: padding });
 
-/// Gradients of a hinge; the layout is `HingeGradients` of `shaders/bending.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct HingeGradients {
-    /// √k ∇φ at each corner \[√(N/m)\]; w of the first √k (φ − φ_0) \[√(N·m)\].
-    pub(crate) corners: [Vec4; 4],
+element! {
+    /// Gradients of a hinge.
+    pub struct HingeGradients {
+        /// √k ∇φ at each corner \[√(N/m)\]; w of the first √k (φ − φ_0) \[√(N·m)\].
+        pub(crate) corners: [Vec4; 4],
+    }
 }
-element!(HingeGradients { 0: corners });
 
-/// What touches a vertex; the layout is `Contact` of `shaders/contact.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct Contact {
-    /// Unit normal of the surface.
-    pub(crate) normal: Vec3,
-    /// 1 + number of the solid, or 0.
-    pub(crate) solid: u32,
-    /// Reaction at which the contact withholds nothing \[N\].
-    pub(crate) base: Vec3,
-    /// Speed along the normal after the step \[m/s\].
-    pub(crate) leaving: f32,
+element! {
+    /// What touches a vertex.
+    pub struct Contact {
+        /// Unit normal of the surface.
+        pub(crate) normal: Vec3,
+        /// 1 + number of the solid, or 0.
+        pub(crate) solid: u32,
+        /// Reaction at which the contact withholds nothing \[N\].
+        pub(crate) base: Vec3,
+        /// Speed along the normal after the step \[m/s\].
+        pub(crate) leaving: f32,
+    }
 }
-element!(Contact { 0: normal, 1: solid, 2: base, 3: leaving });
 
-/// What one dispatch works on; the `range` uniform of the prelude.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable, ShaderType)]
-pub struct Range {
-    /// First element.
-    pub(crate) first: u32,
-    /// One past the last element.
-    pub(crate) end: u32,
-    /// Guard word of the loop this dispatch belongs to.
-    pub(crate) guard: u32,
-    pub(crate) padding: u32,
-    /// Free arguments of the kernel.
-    pub(crate) arguments: UVec4,
+element! {
+    /// What one dispatch works on; the `range` uniform of the prelude.
+    pub struct Range {
+        /// First element.
+        pub(crate) first: u32,
+        /// One past the last element.
+        pub(crate) end: u32,
+        /// Guard word of the loop this dispatch belongs to.
+        pub(crate) guard: u32,
+        pub(crate) padding: u32,
+        /// Free arguments of the kernel.
+        pub(crate) arguments: UVec4,
+    }
 }
-element!(Range { 0: first, 1: end, 2: guard, 3: padding, 4: arguments });
 
-/// The air around the cloth in a frame; all zero where there is no wind.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct Air {
-    /// Mean velocity \[m/s\].
-    pub(crate) velocity: Vec3,
-    /// Density \[kg/m³\].
-    pub(crate) density: f32,
-    /// Wave vector of the gusts \[1/m\].
-    pub(crate) gust_wave: Vec3,
-    /// Amplitude of the gusts relative to the mean.
-    pub(crate) gust: f32,
-    /// Drag coefficient.
-    pub(crate) drag: f32,
-    /// Lift coefficient.
-    pub(crate) lift: f32,
-    /// Phase of the gusts at the start of the frame, a fraction of a period.
-    pub(crate) gust_phase: f32,
-    /// Gusts per second \[Hz\].
-    pub(crate) gust_frequency: f32,
-}
-element!(Air { 0: velocity, 1: density, 2: gust_wave, 3: gust, 4: drag, 5: lift, 6: gust_phase, 7: gust_frequency });
-
-/// What the caller says about a frame; uploaded once per frame.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct Frame {
-    /// Acceleration of gravity \[m/s²\].
-    pub(crate) gravity: Vec3,
-    /// Length of the frame \[s\].
-    pub(crate) dt: f32,
-    /// Largest strain the device accepts; slightly under the limit the user named.
-    pub(crate) strain_limit: f32,
-    /// Lower end of the stretch band σ_min.
-    pub(crate) stretch_min: f32,
-    /// Upper end of the stretch band σ_max.
-    pub(crate) stretch_max: f32,
-    /// Rate of velocity damping by still air \[1/s\].
-    pub(crate) drag: f32,
-    /// Values of the solver that may be slid live; each solver's file says what they mean.
-    pub(crate) live: Vec4,
-    /// Unit quaternion that the cloth is turned by at the start of the frame.
-    pub(crate) rotation: Vec4,
-    /// What the cloth is then moved by \[m\].
-    pub(crate) translation: Vec3,
-    /// 1 if the cloth is turned and moved.
-    pub(crate) relocated: u32,
-    /// Fewest and most substeps of this frame; equal where the caller named the count.
-    pub(crate) least_substeps: u32,
-    /// See `least_substeps`; the recording has this many.
-    pub(crate) most_substeps: u32,
-    /// 1 if `commands` holds anything for this frame, 2 if impulses are among it.
-    pub(crate) commanded: u32,
-    /// 1 to remember the substep before (BDF2).
-    pub(crate) second_order: u32,
-    /// The air around the cloth.
-    pub(crate) air: Air,
-    /// Largest strain accepted at the end of a substep that is not the last of the frame.
-    pub(crate) middle_limit: f32,
-    /// Mean mass of the free vertices \[kg\].
-    pub(crate) mean_mass: f32,
-    /// Load that is expected before any was measured \[1/s²\].
-    pub(crate) expected_load: f32,
-    /// dt² over the load s that one substep may have \[s²\].
-    pub(crate) load_scale: f32,
-    /// Residual at which the implicit elastic solve ends, as a part of M y and per second of the step.
-    pub(crate) elastic_tolerance: f32,
-    /// r·r over τ⁴ below which it ends anyway \[N²\].
-    pub(crate) elastic_floor: f32,
-    /// Whether `constraints` say anything.
-    pub(crate) constrained: u32,
-    /// Whether `bend_forces` say anything.
-    pub(crate) bends: u32,
-    /// Time by which stiffness damps \[s\].
-    pub(crate) damping: f32,
-    /// Largest part of M y at which the elastic solve ends.
-    pub(crate) elastic_loosest: f32,
-    /// What it may leave, as a change of the cloth's speed relative to that speed \[1/s\].
-    pub(crate) elastic_rate: f32,
-    /// Mean speed over a frame below which a vertex comes to rest \[m/s\].
-    pub(crate) rest_speed: f32,
-    /// How long it must have been slow for that \[s\].
-    pub(crate) rest_time: f32,
-    /// What the load is multiplied by where loops were shortened: then substeps must be easier.
-    pub(crate) load_margin: f32,
-    /// Load to expect after a frame of one substep that missed, to be multiplied by the square of their number \[1/s²\];
-    /// 0 where misses change nothing.
-    pub(crate) missed_load: f32,
-    /// Part of the expected load that is left of it after a frame.
-    pub(crate) memory: f32,
+element! {
+    /// What the caller says about a frame; uploaded once per frame.
+    pub struct Frame {
+        /// Acceleration of gravity \[m/s²\].
+        pub(crate) gravity: Vec3,
+        /// Length of the frame \[s\].
+        pub(crate) dt: f32,
+        /// Largest strain the device accepts; slightly under the limit the user named.
+        pub(crate) strain_limit: f32,
+        /// Lower end of the stretch band σ_min.
+        pub(crate) stretch_min: f32,
+        /// Upper end of the stretch band σ_max.
+        pub(crate) stretch_max: f32,
+        /// Rate of velocity damping by still air \[1/s\].
+        pub(crate) drag: f32,
+        /// Unit quaternion that the cloth is turned by at the start of the frame.
+        pub(crate) rotation: Vec4,
+        /// What the cloth is then moved by \[m\].
+        pub(crate) translation: Vec3,
+        /// 1 if the cloth is turned and moved.
+        pub(crate) relocated: u32,
+        /// Fewest and most substeps of this frame; equal where the caller named the count.
+        pub(crate) least_substeps: u32,
+        /// See `least_substeps`; the recording has this many.
+        pub(crate) most_substeps: u32,
+        /// 1 if `commands` holds anything for this frame, 2 if impulses are among it.
+        pub(crate) commanded: u32,
+        /// 1 to remember the substep before (BDF2).
+        pub(crate) second_order: u32,
+        /// Largest strain accepted at the end of a substep that is not the last of the frame.
+        pub(crate) middle_limit: f32,
+        /// Mean mass of the free vertices \[kg\].
+        pub(crate) mean_mass: f32,
+        /// Whether `constraints` say anything.
+        pub(crate) constrained: u32,
+        /// Load that is expected before any was measured \[1/s²\].
+        pub(crate) expected_load: f32,
+        /// dt² over the load s that one substep may have \[s²\].
+        pub(crate) load_scale: f32,
+        /// What the load is multiplied by where loops were shortened: then substeps must be easier.
+        pub(crate) load_margin: f32,
+        /// Load to expect after a frame of one substep that missed, to be multiplied by the square of their number
+        /// \[1/s²\]; 0 where misses change nothing.
+        pub(crate) missed_load: f32,
+        /// Part of the expected load that is left of it after a frame.
+        pub(crate) memory: f32,
+    }
 }
 impl Frame {
     /// Acceleration of gravity \[m/s²\].
@@ -358,67 +316,28 @@ impl Frame {
     pub fn dt(&self) -> f32 {
         self.dt
     }
-
-    /// Values of the solver that may be slid live.
-    pub fn live(&self) -> [f32; 4] {
-        self.live.to_array()
-    }
 }
 
-element!(Frame {
-    0: gravity,
-    1: dt,
-    2: strain_limit,
-    3: stretch_min,
-    4: stretch_max,
-    5: drag,
-    6: live,
-    7: rotation,
-    8: translation,
-    9: relocated,
-    10: least_substeps,
-    11: most_substeps,
-    12: commanded,
-    13: second_order,
-    14: air,
-    15: middle_limit,
-    16: mean_mass,
-    17: expected_load,
-    18: load_scale,
-    19: elastic_tolerance,
-    20: elastic_floor,
-    21: constrained,
-    22: bends,
-    23: damping,
-    24: elastic_loosest,
-    25: elastic_rate,
-    26: rest_speed,
-    27: rest_time,
-    28: load_margin,
-    29: missed_load,
-    30: memory,
-});
-
-/// Time inside a frame, kept by the device.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct Clock {
-    /// Length of a substep \[s\].
-    pub(crate) h: f32,
-    /// Number of the current substep, counted from 1.
-    pub(crate) substep: u32,
-    /// Substeps of this frame.
-    pub(crate) substeps: u32,
-    /// Largest T/(m̄ l) that the next frame should expect \[1/s²\]; times h² it is the load s.
-    pub(crate) load: f32,
-    /// Time by which a velocity moves a vertex in this substep \[s\]: h, or less with BDF2.
-    pub(crate) span: f32,
-    /// Part of the last substep's motion that is repeated: 0, or more with BDF2.
-    pub(crate) recall: f32,
-    /// Mean force over the frame that a pull of 1 kg·m in this substep means \[1/s²\].
-    pub(crate) force: f32,
-    /// Length of the substep before \[s\]; 0 where its motion must not be remembered.
-    pub(crate) previous: f32,
+element! {
+    /// Time inside a frame, kept by the device.
+    pub struct Clock {
+        /// Length of a substep \[s\].
+        pub(crate) h: f32,
+        /// Number of the current substep, counted from 1.
+        pub(crate) substep: u32,
+        /// Substeps of this frame.
+        pub(crate) substeps: u32,
+        /// Largest T/(m̄ l) that the next frame should expect \[1/s²\]; times h² it is the load s.
+        pub(crate) load: f32,
+        /// Time by which a velocity moves a vertex in this substep \[s\]: h, or less with BDF2.
+        pub(crate) span: f32,
+        /// Part of the last substep's motion that is repeated: 0, or more with BDF2.
+        pub(crate) recall: f32,
+        /// Mean force over the frame that a pull of 1 kg·m in this substep means \[1/s²\].
+        pub(crate) force: f32,
+        /// Length of the substep before \[s\]; 0 where its motion must not be remembered.
+        pub(crate) previous: f32,
+    }
 }
 impl Clock {
     /// Length of a substep \[s\].
@@ -437,51 +356,33 @@ impl Clock {
     }
 }
 
-element!(Clock { 0: h, 1: substep, 2: substeps, 3: load, 4: span, 5: recall, 6: force, 7: previous });
-
-/// What the device measured in a frame.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, ShaderType)]
-pub struct Meters {
-    /// Largest strain after the last measured iteration.
-    pub(crate) strain: f32,
-    /// Largest strain at the end of any substep of the frame.
-    pub(crate) worst_strain: f32,
-    /// Iterations of the solver (sweeps or outer projections), summed over the substeps.
-    pub(crate) iterations: u32,
-    /// Iterations of the linear solve, summed over the substeps.
-    pub(crate) inner_iterations: u32,
-    /// Substeps that were committed.
-    pub(crate) substeps: u32,
-    /// Substeps that ended over the limit.
-    pub(crate) missed: u32,
-    /// Linear solves that ended at their bound.
-    pub(crate) exhausted: u32,
-    /// Largest load s of an edge, by its mean tension over the frame.
-    pub(crate) load: f32,
-    /// Iterations of implicit elastic solves, summed over the substeps.
-    pub(crate) elastic_iterations: u32,
-    /// Substeps that the frame was cut into.
-    pub(crate) planned: u32,
-    /// Smallest strain that was measured in the last substep.
-    pub(crate) best: f32,
-    /// Strain before the last collision pass; 0 where there is none.
-    pub(crate) before_contact: f32,
-    /// Substeps that the load asked for.
-    pub(crate) wanted: u32,
+element! {
+    /// What the device measured in a frame.
+    pub struct Meters {
+        /// Largest strain after the last measured iteration.
+        pub(crate) strain: f32,
+        /// Largest strain at the end of any substep of the frame.
+        pub(crate) worst_strain: f32,
+        /// Iterations of the solver (sweeps or outer projections), summed over the substeps.
+        pub(crate) iterations: u32,
+        /// Substeps that were committed.
+        pub(crate) substeps: u32,
+        /// Iterations of linear solves, summed over the substeps: those of the projection, those of elasticity.
+        pub(crate) solves: UVec2,
+        /// Substeps that ended over the limit.
+        pub(crate) missed: u32,
+        /// Linear solves that ended at their bound.
+        pub(crate) exhausted: u32,
+        /// Largest load s of an edge, by its mean tension over the frame.
+        pub(crate) load: f32,
+        /// Substeps that the frame was cut into.
+        pub(crate) planned: u32,
+        /// Smallest strain that was measured in the last substep.
+        pub(crate) best: f32,
+        /// Strain before the last collision pass; 0 where there is none.
+        pub(crate) before_contact: f32,
+        /// Substeps that the load asked for.
+        pub(crate) wanted: u32,
+        pub(crate) padding: u32,
+    }
 }
-element!(Meters {
-    0: strain,
-    1: worst_strain,
-    2: iterations,
-    3: inner_iterations,
-    4: substeps,
-    5: missed,
-    6: exhausted,
-    7: load,
-    8: elastic_iterations,
-    9: planned,
-    10: best,
-    11: before_contact,
-    12: wanted,
-});

@@ -16,6 +16,7 @@ use crate::cpu::Run;
 use crate::error::{Error, Result};
 use crate::fields::{Domain, Sizes};
 use crate::params::GUARDS;
+use crate::source::Source;
 use crate::yarns::Yarns;
 
 /// The Rust twin of a WGSL entry point.
@@ -25,10 +26,9 @@ pub type Body = fn(&mut Run<'_>) -> Result<()>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
-    /// One invocation per element, which writes its own element only.
+    /// One invocation per element, which writes its own element, and may write its group's entry of a
+    /// [`Domain::Groups`] field.
     Element,
-    /// As `Element`, and the group's entry of a [`Domain::Groups`] field.
-    Reduction,
     /// One invocation per element, which writes elements of others; disjoint by construction.
     Scatter,
     /// A workgroup's invocations work together on elements that no other workgroup touches.
@@ -41,8 +41,8 @@ pub enum Shape {
 pub struct Kernel {
     /// Name of the entry point, of the Rust body, of the pipeline.
     pub name: &'static str,
-    /// Text of the WGSL file; the prelude is appended.
-    pub wgsl: &'static str,
+    /// Its WGSL file and what that takes from others.
+    pub source: &'static Source,
     /// The Rust twin.
     pub body: Body,
     /// What its invocations write.
@@ -56,8 +56,8 @@ pub struct Kernel {
 
 impl Kernel {
     /// A kernel whose invocations write their own element only.
-    pub const fn new(name: &'static str, wgsl: &'static str, body: Body) -> Self {
-        Self { name, wgsl, body, shape: Shape::Element, aliases: &[], amplification: 1.0 }
+    pub const fn new(name: &'static str, source: &'static Source, body: Body) -> Self {
+        Self { name, source, body, shape: Shape::Element, aliases: &[], amplification: 1.0 }
     }
 
     /// With another shape.
@@ -192,8 +192,8 @@ impl Program {
         count(&self.items)
     }
 
-    /// Number of dispatches with every loop that a budget may shorten at four iterations, and at sixteen where it ends the
-    /// frame: what usually suffices where the load is small.
+    /// Number of dispatches with every loop that a budget may shorten at four iterations, and at sixteen where it ends
+    /// the frame: what usually suffices where the load is small.
     pub fn enough_count(&self) -> u64 {
         let short = |most: u32| move |repeat: &Repeat| bound(repeat, if ELASTIC(repeat) { KEEP } else { most });
         let last = self.items.iter().rposition(|item| matches!(item, Item::Repeat(_)));
@@ -226,11 +226,14 @@ impl Program {
         list
     }
 
-    /// Lowers the bounds of the loops until at most `budget` dispatches are left. Implicit elastic solves are halved first,
-    /// down to four iterations: what they leave is a softer force. Then outer loops, down to four: an unfinished
-    /// outer loop shows in the strain, an unfinished inner one only in the motion. Then inner loops, down to one iteration, then
-    /// outer ones. Returns the number of dispatches left, which is over the budget if one iteration of everything does not
-    /// fit.
+    /// Lowers the bounds of the loops until at most `budget` dispatches are left. They are halved in this order:
+    ///
+    /// 1. Implicit elastic solves, down to four iterations: what they leave is a softer force.
+    /// 2. Outer loops, down to four iterations: an unfinished outer loop shows in the strain, and in the report. An
+    ///    unfinished inner one is a wrong motion that nothing shows.
+    /// 3. Inner loops, down to one iteration; then outer ones, down to one.
+    ///
+    /// Returns the number of dispatches left, which is over the budget if one iteration of everything does not fit.
     pub fn fit(&mut self, budget: u64) -> u64 {
         let depth = depth(&self.items);
         let wanted = self.items.clone();
@@ -352,6 +355,25 @@ fn grow(items: &mut [Item], wanted: &[Item], level: usize, which: Which) -> bool
     any
 }
 
+/// What is being recorded: stages that record differently from moment to moment look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The last substep of a frame, whose strain is promised.
+    pub last_substep: bool,
+    /// The caller bounds the number of substeps, so that the load of one may be larger than the solver asked for.
+    pub bounded: bool,
+    /// Vertices may be held or in contact, so that they do not move freely.
+    pub constrained: bool,
+    /// A collision pass follows the projection, so that its result is not final.
+    pub colliding: bool,
+}
+
+impl Default for Moment {
+    fn default() -> Self {
+        Self { last_substep: true, bounded: true, constrained: false, colliding: false }
+    }
+}
+
 /// Writes a [`Program`].
 #[derive(Debug)]
 pub struct Recorder<'a> {
@@ -359,12 +381,11 @@ pub struct Recorder<'a> {
     colors: &'a [ops::Range<u32>],
     families: &'a [ops::Range<u32>],
     longest_yarn: u32,
+    between_pins: bool,
     family_edges: Vec<ops::Range<u32>>,
     frame: u64,
-    last_substep: bool,
-    overloaded: bool,
-    constrained: bool,
-    colliding: bool,
+    /// What is being recorded.
+    pub moment: Moment,
     part: Part,
     context: &'static [(&'static str, &'static str)],
     items: Vec<Item>,
@@ -380,12 +401,10 @@ impl<'a> Recorder<'a> {
             colors,
             families: &[],
             longest_yarn: 0,
+            between_pins: false,
             family_edges: Vec::new(),
             frame,
-            last_substep: true,
-            overloaded: true,
-            constrained: false,
-            colliding: false,
+            moment: Moment::default(),
             part: Part::default(),
             context: &[],
             items: Vec::new(),
@@ -399,6 +418,7 @@ impl<'a> Recorder<'a> {
     pub fn with_yarns(mut self, yarns: &'a Yarns) -> Self {
         self.families = &yarns.families;
         self.longest_yarn = yarns.longest();
+        self.between_pins = yarns.between_pins;
         self.family_edges = yarns.family_edges();
         self
     }
@@ -428,53 +448,19 @@ impl<'a> Recorder<'a> {
         self.longest_yarn
     }
 
+    /// Whether a yarn runs from one pin to another ([`Yarns::between_pins`]).
+    pub fn between_pins(&self) -> bool {
+        self.between_pins
+    }
+
     /// Number of the frame that is recorded, for orders that vary with it.
     pub fn frame(&self) -> u64 {
         self.frame
     }
 
-    /// Whether what is recorded is the last substep of a frame, whose strain is promised.
-    pub fn last_substep(&self) -> bool {
-        self.last_substep
-    }
-
-    /// Whether the load of a substep may be larger than the solver asked for, because the caller bounds the count.
-    pub fn overloaded(&self) -> bool {
-        self.overloaded
-    }
-
-    /// Whether vertices may be held or in contact, so that they do not move freely.
-    pub fn constrained(&self) -> bool {
-        self.constrained
-    }
-
-    /// Whether a collision pass follows the projection that is being recorded, so that its result is not final.
-    pub fn colliding(&self) -> bool {
-        self.colliding
-    }
-
     /// What the dispatches that follow are for.
     pub fn set_part(&mut self, part: Part) {
         self.part = part;
-    }
-
-    pub(crate) fn set_colliding(&mut self, colliding: bool) {
-        self.colliding = colliding;
-    }
-
-    /// For a cloth whose vertices may be held or in contact.
-    #[must_use]
-    pub(crate) fn with_constraints(mut self, constrained: bool) -> Self {
-        self.constrained = constrained;
-        self
-    }
-
-    pub(crate) fn set_overloaded(&mut self, overloaded: bool) {
-        self.overloaded = overloaded;
-    }
-
-    pub(crate) fn at_last_substep(&mut self, last: bool) {
-        self.last_substep = last;
     }
 
     /// Guard word of the loop that is being recorded.
@@ -541,8 +527,8 @@ impl<'a> Recorder<'a> {
         result
     }
 
-    /// Records a loop whose bound may be lowered to fit a budget of dispatches; returns its guard word, which stays on if the
-    /// loop ends at its bound.
+    /// Records a loop whose bound may be lowered to fit a budget of dispatches; returns its guard word, which stays on
+    /// if the loop ends at its bound.
     pub fn repeat(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) -> u32 {
         self.repeat_with(at_most, [true; 2], Self::open_loop, body)
     }
@@ -557,8 +543,8 @@ impl<'a> Recorder<'a> {
         self.repeat_with(at_most, [false, true], Self::open_loop, body);
     }
 
-    /// Records a loop that the caller's own dispatch opens: `open` gets the loop's guard word and must record a kernel that
-    /// sets it. The bound may be lowered to fit a budget, unless it is 1.
+    /// Records a loop that the caller's own dispatch opens: `open` gets the loop's guard word and must record a kernel
+    /// that sets it. The bound may be lowered to fit a budget, unless it is 1.
     pub fn repeat_opened(
         &mut self,
         at_most: u32,

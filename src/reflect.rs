@@ -11,11 +11,9 @@ use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validato
 
 use crate::error::{Error, Result};
 use crate::fields::{Spec, fits};
-use crate::params::GROUP;
+use crate::params::{Element, GROUP, Range};
 use crate::program::{Dispatch, Kernel, Shape};
-
-/// Text that is appended to every kernel file.
-pub const PRELUDE: &str = include_str!("../shaders/prelude.wgsl");
+use crate::source::Source;
 
 /// Name of the dispatch record in the prelude; it is not a field.
 const RANGE: &str = "range";
@@ -44,6 +42,8 @@ pub struct Binding {
     pub writes: bool,
     /// WGSL type of an element.
     pub element: String,
+    /// Members of the element and their offsets, empty unless it is a structure.
+    pub members: Vec<(String, usize)>,
     /// Bytes from one element to the next.
     pub stride: usize,
     /// Bytes that must at least be bound.
@@ -64,24 +64,37 @@ pub struct Interface {
 pub struct Shader {
     /// Text as the device gets it.
     pub text: String,
-    /// naga's module.
-    pub module: naga::Module,
+    module: naga::Module,
     info: ModuleInfo,
 }
 
 impl Shader {
-    /// Parses and validates a kernel file.
+    /// Parses and validates a kernel's file with what it takes from others.
     ///
     /// # Errors
-    /// [`Error::Shader`] with naga's message.
-    pub fn parse(wgsl: &str) -> Result<Self> {
-        let text = format!("{wgsl}\n{PRELUDE}");
+    /// [`Error::Shader`] with naga's message; also where the record of a dispatch is not laid out as in Rust.
+    pub fn of(source: &'static Source) -> Result<Self> {
+        Self::parse(source.text())
+    }
+
+    /// Parses and validates a whole text.
+    ///
+    /// # Errors
+    /// As [`Shader::of`].
+    pub fn parse(text: String) -> Result<Self> {
         let module = naga::front::wgsl::parse_str(&text)
             .map_err(|error| Error::Shader { message: error.emit_to_string(&text) })?;
         let info = Validator::new(ValidationFlags::all(), Capabilities::empty())
             .validate(&module)
             .map_err(|error| Error::Shader { message: error.emit_to_string(&text) })?;
-        Ok(Self { text, module, info })
+        let shader = Self { text, module, info };
+        let range = shader.module.global_variables.iter().find(|(_, variable)| variable.name.as_deref() == Some(RANGE));
+        if let Some((_, variable)) = range
+            && !same_members(&shader.members(variable.ty), Range::MEMBERS)
+        {
+            return Err(Error::Shader { message: "`Range` has other members in WGSL than in Rust".into() });
+        }
+        Ok(shader)
     }
 
     /// Names of the entry points.
@@ -131,6 +144,7 @@ impl Shader {
                 access,
                 writes: uses[handle].intersects(GlobalUse::WRITE | GlobalUse::ATOMIC),
                 element: self.type_name(item),
+                members: self.members(item),
                 stride,
                 least: u64::from(layouter[variable.ty].size),
             });
@@ -148,6 +162,16 @@ impl Shader {
                     && self.info.get_entry_point(index)[handle].contains(GlobalUse::READ)
             })
         })
+    }
+
+    /// Members of a structure and their offsets.
+    fn members(&self, handle: naga::Handle<naga::Type>) -> Vec<(String, usize)> {
+        match &self.module.types[handle].inner {
+            naga::TypeInner::Struct { members, .. } => {
+                members.iter().map(|member| (member.name.clone().unwrap_or_default(), member.offset as usize)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// WGSL spelling of an element type.
@@ -171,14 +195,14 @@ impl Shader {
 /// # Errors
 /// [`Error::Shader`] with naga's message.
 pub fn interface(kernel: &Kernel) -> Result<(Arc<Shader>, Interface)> {
-    static PARSED: Mutex<BTreeMap<&str, Arc<Shader>>> = Mutex::new(BTreeMap::new());
+    static PARSED: Mutex<BTreeMap<usize, Arc<Shader>>> = Mutex::new(BTreeMap::new());
     let parsed = || PARSED.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = parsed().get(kernel.wgsl).cloned();
+    let found = parsed().get(&kernel.source.identity()).cloned();
     let shader = match found {
         Some(shader) => shader,
         None => {
-            let shader = Arc::new(Shader::parse(kernel.wgsl)?);
-            parsed().insert(kernel.wgsl, shader.clone());
+            let shader = Arc::new(Shader::of(kernel.source)?);
+            parsed().insert(kernel.source.identity(), shader.clone());
             shader
         }
     };
@@ -186,10 +210,15 @@ pub fn interface(kernel: &Kernel) -> Result<(Arc<Shader>, Interface)> {
     Ok((shader, interface))
 }
 
+fn same_members(wgsl: &[(String, usize)], rust: &[(&str, usize)]) -> bool {
+    wgsl.iter().map(|(name, offset)| (name.as_str(), *offset)).eq(rust.iter().copied())
+}
+
 /// Numbers of the fields that a use of a kernel binds, in the order of its bindings.
 ///
 /// # Errors
-/// [`Error::Field`] if a name is not in the table, an element does not fit, or two names stand for one field.
+/// [`Error::Field`] if a name is not in the table, an element does not fit or has other members than in Rust, or two
+/// names stand for one field.
 pub fn resolve(dispatch: &Dispatch, interface: &Interface, specs: &[Spec]) -> Result<Vec<usize>> {
     let size = interface.workgroup_size as usize;
     if size != GROUP && !(size == 1 && dispatch.kernel.shape == Shape::Group) {
@@ -213,6 +242,9 @@ pub fn resolve(dispatch: &Dispatch, interface: &Interface, specs: &[Spec]) -> Re
                 "holds {} of {} bytes, not {} of {}",
                 spec.element, spec.stride, binding.element, binding.stride
             )));
+        }
+        if !binding.members.is_empty() && !same_members(&binding.members, specs[number].members) {
+            return Err(wrong(format!("holds a {} whose members are others in WGSL than in Rust", binding.element)));
         }
         if numbers.contains(&number) {
             return Err(wrong("is bound under two names".into()));

@@ -20,8 +20,8 @@ pub struct Strain {
     pub floor: f64,
     /// Largest strain of each connected piece, in the order of their smallest vertices.
     pub per_component: Vec<f64>,
-    /// Strain along warp and weft within woven triangles; `None` where there are none. Where threads zigzag it may be over the
-    /// limit, which holds for the sides that stand for them ([`crate::mesh::weave`]).
+    /// Strain along warp and weft within woven triangles; `None` where there are none. Where threads zigzag it may be
+    /// over the limit, which holds for the sides that stand for them ([`crate::mesh::weave`]).
     pub threads: Option<ThreadStrain>,
 }
 
@@ -83,8 +83,8 @@ pub fn vertex_strain(mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Vec
 
 /// Strain along the threads of woven triangles, against a stretch band \[σ_min, σ_max\]; `None` where there are none.
 ///
-/// The warp of a triangle in rest lengths is w = a (x₁ − x₀) + b (x₂ − x₀) ([`crate::mesh::weave::Patch`]), its stretch |w|
-/// (Baraff & Witkin 1998, section 4.2).
+/// The warp of a triangle in rest lengths is w = a (x₁ − x₀) + b (x₂ − x₀) ([`crate::mesh::weave::Patch`]), its
+/// stretch |w| (Baraff & Witkin 1998, section 4.2).
 pub fn thread_strain(mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Option<ThreadStrain> {
     let mut strains = Vec::with_capacity(2 * mesh.patches().len());
     for patch in mesh.patches() {
@@ -156,13 +156,14 @@ pub struct Report {
     pub inner_iterations: u32,
     /// Iterations of implicit elastic solves in this frame.
     pub elastic_iterations: u32,
-    /// The load s = max h² T/(m̄ l), T the mean tension of an edge over the frame: below 1 a step is easy, above 20 fast
-    /// projection fails ([`crate::stage::load`]).
+    /// The load s = max h² T/(m̄ l), T the mean tension of an edge over the frame: below 1 a step is easy, above 20
+    /// fast projection fails ([`crate::stage::load`]).
     pub load: f32,
     /// Substeps that the frame was cut into.
     pub planned_substeps: u32,
-    /// Substeps that the load asked for, by what the frame before metered: more than `planned_substeps` where the caller's
-    /// bound, the dispatch budget or the rule's own cap left no room for them. Loops that a budget shortens may need more.
+    /// Substeps that the load asked for, by what the frame before metered: more than `planned_substeps` where the
+    /// caller's bound, the dispatch budget or the rule's own cap left no room for them. Loops that a budget shortens
+    /// may need more.
     pub wanted_substeps: u32,
     /// Substeps that were committed.
     pub substeps: u32,
@@ -177,8 +178,9 @@ pub struct Report {
     /// Whether a substep produced a value that is not finite. Its result was thrown away, and the rest of the frame
     /// with it: the cloth is as it was at the end of the last good substep.
     pub rejected: bool,
-    /// Frames that were taken back so far, since the cloth was made, reset or set. Where they do not end, what drives the cloth
-    /// is beyond what can be computed: [`crate::Cloth::reset`], [`crate::Cloth::set_state`] and a checkpoint are ways out.
+    /// Frames that were taken back so far, since the cloth was made, reset or set. Where they do not end, what drives
+    /// the cloth is beyond what can be computed: [`crate::Cloth::reset`], [`crate::Cloth::set_state`] and a checkpoint
+    /// are ways out.
     pub rejected_frames: u32,
 }
 
@@ -192,8 +194,8 @@ impl Report {
             strain: None,
             converged: None,
             iterations: meters.iterations,
-            inner_iterations: meters.inner_iterations,
-            elastic_iterations: meters.elastic_iterations,
+            inner_iterations: meters.solves.x,
+            elastic_iterations: meters.solves.y,
             load: meters.load,
             planned_substeps: meters.planned,
             wanted_substeps: meters.wanted,

@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use crate::error::within;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use crate::solver::{Method, within};
+use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::wind::Wind;
 use crate::stage::{Stage, area};
 use crate::substeps::{Plan, StepBounds, Substeps};
 
-/// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and tuned
-/// ([`crate::Cloth::tune`]); what [`crate::Live`] has may be slid from frame to frame ([`crate::Cloth::change`]).
+/// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and
+/// tuned ([`crate::Cloth::tune`]); what [`crate::Live`] has may be slid from frame to frame ([`crate::Cloth::change`]).
+///
+/// A plain structure, as all settings, inputs and parameters of solvers are: written with `..Default::default()` it stays
+/// valid when members are added, which is no breaking change.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %).
@@ -27,8 +31,9 @@ pub struct Settings {
     pub drag: f32,
     /// Wind, and the drag of still air, on every face; `None` for neither ([`crate::stage::wind`]).
     pub wind: Option<Wind>,
-    /// Smallest and largest area of a triangle relative to rest, e.g. `[0.9, 1.1]`: a heuristic that the projection of the
-    /// edges follows and may undo; `None` for no limit. A lower end above 0 may gain energy ([`crate::stage::area`]).
+    /// Smallest and largest area of a triangle relative to rest, e.g. `[0.9, 1.1]`: a heuristic that the projection of
+    /// the edges follows and may undo; `None` for no limit. A lower end above 0 may gain energy
+    /// ([`crate::stage::area`]).
     pub area_limit: Option<[f32; 2]>,
     /// Substeps per frame.
     pub substeps: Substeps,
@@ -41,8 +46,8 @@ pub struct Settings {
     pub elasticity: Elasticity,
     /// The solver.
     pub method: Method,
-    /// Rounds of projection and collision in a substep at most, beyond the first; friction gives way in the second half of
-    /// them.
+    /// Rounds of projection and collision in a substep at most, beyond the first; friction gives way in the second half
+    /// of them.
     pub contact_rounds: u32,
     /// Speed below which cloth among solids comes to rest \[m/s\]: where a vertex has moved more slowly than this for a
     /// while, its velocity is that of its motion, without what corrections of the strain leave in it; 0 for never
@@ -53,15 +58,15 @@ pub struct Settings {
     /// Dispatches in one submission at most, where this crate submits: long submissions block a desktop, and some
     /// systems kill them.
     pub dispatches_per_submission: u32,
-    /// Dispatches that [`crate::Cloth::encode_step`] may record at most. Where a frame has more, loops are shortened, those of
-    /// elastic solves first, and then substeps left out, but not below what motion and explicit shear need. Shortened frames
-    /// cut the same load into up to three times as many substeps, which then need few iterations each.
+    /// Dispatches that [`crate::Cloth::encode_step`] may record at most. Where a frame has more, loops are shortened,
+    /// those of elastic solves first, and then substeps left out, but not below what motion and explicit shear need.
+    /// Shortened frames cut the same load into up to three times as many substeps, which then need few iterations each.
     ///
-    /// [`crate::Cloth::frame_cost`] tells beforehand which budget suffices, [`crate::Report::wanted_substeps`] afterwards
-    /// where one did not. A substep costs about 35 dispatches where springs are explicit, 35 more where they are implicit (with
-    /// `damping`, stiff shear or bending; 11 and 6 for each of four iterations, 7 with bending), and 30 for each of
-    /// `contact_rounds` where there are solids. The default holds 1 % in sheets of 71 × 71 vertices hung by two corners
-    /// with explicit springs, and of 31 × 31 with implicit ones.
+    /// [`crate::Cloth::frame_cost`] tells beforehand which budget suffices, [`crate::Report::wanted_substeps`]
+    /// afterwards where one did not. A substep costs about 35 dispatches where springs are explicit, 35 more where they
+    /// are implicit (with `damping`, stiff shear or bending; 11 and 6 for each of four iterations, 7 with bending), and
+    /// 30 for each of `contact_rounds` where there are solids. The default holds 1 % in sheets of 71 × 71 vertices hung
+    /// by two corners with explicit springs, and of 31 × 31 with implicit ones.
     pub dispatch_budget: u64,
 }
 

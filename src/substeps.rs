@@ -2,38 +2,40 @@
 //!
 //! Three bounds; the largest counts:
 //!
-//! 1. **Motion.** At least one substep per 1/240 s: longer Euler steps damp what one wants to see. Where a hundredth of the
-//!    edges is shorter than a quarter of the mean, as many times more, up to 6.5: what a step moves them is large
+//! 1. **Motion.** At least one substep per 1/240 s: longer Euler steps damp what one wants to see. Where a hundredth of
+//!    the edges is shorter than a quarter of the mean, as many times more, up to 6.5: what a step moves them is large
 //!    for them, and nothing of that shows in the load.
 //! 2. **Shear.** Explicit springs are stable while k h²/m is small; the rule keeps it at 0.3. At a vertex with springs
 //!    k_1 … k_j the k that counts is a quarter of their sum (an inner vertex of a grid has four diagonals), m its mass.
 //!    Where that would be more than four times the substeps of the other bounds, the springs are integrated implicitly
 //!    ([`crate::stage::elastic`]) and ask for nothing.
-//! 3. **Load.** The device meters the load s = h² T/(m̄ l) of every frame ([`crate::stage::load`]) and cuts the next frame
-//!    so that s stays below what the solver takes (4 for yarn sweeps and the automatic choice, 2 for fast projection, 1 for the others), with a margin of 1.5 for loads that grow, and forgets a load by a quarter per frame (uneven meshes: by 3 %). Before anything
-//!    was measured it expects the weight of all free vertices divided by the number of edges that leave pinned ones.
+//! 3. **Load.** The device meters the load s = h² T/(m̄ l) of every frame ([`crate::stage::load`]) and cuts the next
+//!    frame so that s stays below what the solver takes (4 for yarn sweeps and the automatic choice, 2 for fast
+//!    projection, 1 for the others), with a margin of 1.5 for loads that grow, and forgets a load by a quarter per
+//!    frame (uneven meshes: by 3 %). Before anything was measured it expects the weight of all free vertices divided by
+//!    the number of edges that leave pinned ones.
 //!
-//! Where edges are so uneven and more than an eighth of a frame's substeps missed what their solver accepts, the next frame gets twice as
-//! many. The strain that is left in short edges would grow with the speed that it means.
+//! Where edges are so uneven and more than an eighth of a frame's substeps missed what their solver accepts, the next
+//! frame gets twice as many. The strain that is left in short edges would grow with the speed that it means.
 //!
-//! Where a budget of dispatches bounds the recording ([`crate::Settings::dispatch_budget`]), iterations are few, and the third
-//! bound keeps s eight times smaller.
+//! Where a budget of dispatches bounds the recording ([`crate::Settings::dispatch_budget`]), iterations are few, and
+//! the third bound keeps s eight times smaller.
 //!
-//! The count lives on the device: nothing waits for a read-back. The recording has the cap, [`Plan::most`]; substeps beyond the
-//! count do nothing. Bounds 1 and 2 and the cap come from mesh and settings alone, and the load from the state alone,
-//! so every run chooses alike.
+//! The count lives on the device: nothing waits for a read-back. The recording has the cap, [`Plan::most`]; substeps
+//! beyond the count do nothing. Bounds 1 and 2 and the cap come from mesh and settings alone, and the load from the
+//! state alone, so every run chooses alike.
 
+use crate::error::within;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use crate::solver::within;
 use crate::stage::elastic::Elasticity;
 
 /// Substeps per frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Substeps {
-    /// As many as the rule of the [module](self) asks for, at most twice its first two bounds or six times what the weight
-    /// at rest asks for.
+    /// As many as the rule of the [module](self) asks for, at most twice its first two bounds or six times what the
+    /// weight at rest asks for.
     #[default]
     Auto,
     /// As the rule asks, but never more than this.
@@ -86,15 +88,15 @@ impl Default for Plan {
     }
 }
 
-/// How much less load a substep may have whose loops are shortened. Two-corner sheets of 31 × 31 need forty sweeps at a load
-/// of 4, and five to nine at an eighth of it.
+/// How much less load a substep may have whose loops are shortened. Two-corner sheets of 31 × 31 need forty sweeps at a
+/// load of 4, and five to nine at an eighth of it.
 const SHORTENED: f32 = 8.0;
 /// How many times more substeps an uneven mesh gets after a frame of which an eighth missed.
 const MISSED: f32 = 2.0;
 /// Part of the expected load that an uneven mesh keeps per frame: its fine edges whip around without notice.
 const REMEMBERED: f32 = 0.97;
-/// Short edges never ask for more than so many times the substeps: 26 at 60 Hz, and 52 at most, which is four times what an
-/// even sheet of 45 × 33 vertices gets.
+/// Short edges never ask for more than so many times the substeps: 26 at 60 Hz, and 52 at most, which is four times
+/// what an even sheet of 45 × 33 vertices gets.
 const MOST_GRADED: f64 = 6.5;
 
 impl Plan {
@@ -114,8 +116,8 @@ impl Plan {
         if self.graded { REMEMBERED } else { 0.75 }
     }
 
-    /// For a recording that is shortened as far as it can be: without what only heavy substeps use, unless these are known to
-    /// be heavy.
+    /// For a recording that is shortened as far as it can be: without what only heavy substeps use, unless these are
+    /// known to be heavy.
     pub(crate) fn fewest(self) -> Self {
         let heavy = self.expected_load * self.load_scale > (self.least * self.least) as f32;
         Self { bounded: self.bounded || heavy, ..self.shortened(self.least) }
@@ -205,7 +207,8 @@ impl StepBounds {
         Self { shear, load: rest_load(mesh), grading: grading(mesh), stiffest }
     }
 
-    /// The vertex whose springs ask for the shortest step, if there are springs: light, with short edges around it, or stiff.
+    /// The vertex whose springs ask for the shortest step, if there are springs: light, with short edges around it, or
+    /// stiff.
     pub fn stiffest_vertex(&self) -> Option<u32> {
         self.stiffest
     }
@@ -250,8 +253,8 @@ fn shear_step(mesh: &Mesh) -> (f64, Option<u32>) {
     ((SHEAR / stiffest.0).sqrt(), stiffest.1)
 }
 
-/// Mean over four times the length of short edges, those of which 99 in 100 are longer, in 1 … 6.5: what a step moves them is
-/// compared with their length. A quarter of the mean counts as even, and a single short edge does not count.
+/// Mean over four times the length of short edges, those of which 99 in 100 are longer, in 1 … 6.5: what a step moves
+/// them is compared with their length. A quarter of the mean counts as even, and a single short edge does not count.
 fn grading(mesh: &Mesh) -> f64 {
     let mut lengths: Vec<f64> = mesh.edges().iter().map(|edge| f64::from(edge.rest)).collect();
     if lengths.is_empty() {
@@ -284,8 +287,8 @@ pub(crate) fn mean_mass(mesh: &Mesh) -> f32 {
     if free.is_empty() { 1.0 } else { (free.iter().sum::<f64>() / free.len() as f64) as f32 }
 }
 
-/// Mass of light free vertices, those of which 99 in 100 are heavier, as a part of a quarter of the mean; at most 1. As with
-/// edges, a single one does not decide for all.
+/// Mass of light free vertices, those of which 99 in 100 are heavier, as a part of a quarter of the mean; at most 1. As
+/// with edges, a single one does not decide for all.
 pub(crate) fn lightness(mesh: &Mesh) -> f32 {
     let mut inverse_masses: Vec<f32> = mesh.inverse_masses().into_iter().filter(|w| *w > 0.0).collect();
     if inverse_masses.is_empty() {

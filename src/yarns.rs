@@ -4,11 +4,12 @@
 //! the discrete equation of a string, which can be solved exactly; yarns of different directions couple only as far as
 //! the cloth is sheared. So everything that is fast on cloth works yarn by yarn.
 //!
-//! **Tracing.** A yarn goes on from an edge, through a vertex, to the one edge there that shares no face with it; triangles
-//! with a side that is no edge between them count as one. At a regular inner vertex of quads, whole or cut and woven,
-//! that is the opposite edge, on a border the next edge of the border, on a chain the next link. Where there is no such
-//! edge or more than one (corners, irregular vertices, triangles that are not woven), the yarn ends. A yarn may close on
-//! itself (a sleeve); then it starts at its smallest vertex. It never crosses itself: where it would, it ends.
+//! **Tracing.** A yarn goes on from an edge, through a vertex, to the one edge there that shares no face with it;
+//! triangles with a side that is no edge between them count as one. At a regular inner vertex of quads, whole or cut
+//! and woven, that is the opposite edge, on a border the next edge of the border, on a chain the next link. Where there
+//! is no such edge or more than one (corners, irregular vertices, triangles that are not woven), the yarn ends. A yarn
+//! may close on itself (a sleeve); then it starts at its smallest vertex. It never crosses itself: where it would, it
+//! ends.
 //!
 //! **Families.** Two yarns with a common vertex are in different families, so all yarns of a family can be moved at
 //! once. On a grid, a tube and whatever else is woven of warp and weft there are exactly two; irregular vertices, where
@@ -43,6 +44,9 @@ pub struct Yarns {
     pub yarns: Vec<Yarn>,
     /// Ranges of `yarns`, one per family.
     pub families: Vec<Range<u32>>,
+    /// Whether an open yarn with vertices to move has both its ends pinned: straight, it is singular
+    /// ([`crate::solver::line_solve`]).
+    pub between_pins: bool,
 }
 
 impl Yarns {
@@ -52,6 +56,15 @@ impl Yarns {
         let paths = trace(mesh.vertex_count(), mesh.edges(), &opposites);
         let family_of = assign(mesh.vertex_count(), &paths);
         let count = family_of.iter().max().map_or(0, |most| most + 1);
+        let mut pinned = vec![false; mesh.vertex_count()];
+        for pin in mesh.pins() {
+            pinned[*pin as usize] = true;
+        }
+        let held = |vertex: &u32| pinned[*vertex as usize];
+        let between_pins = paths.iter().any(|path| {
+            let ends = [path.vertices.first(), path.vertices.last()];
+            !path.closed() && ends.into_iter().flatten().all(held) && !path.vertices.iter().all(held)
+        });
         let (mut edges, mut canonical, mut yarns, mut families) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for family in 0..count {
             let first = yarns.len() as u32;
@@ -66,7 +79,7 @@ impl Yarns {
             }
             families.push(first..yarns.len() as u32);
         }
-        Self { edges, canonical, yarns, families }
+        Self { edges, canonical, yarns, families, between_pins }
     }
 
     /// Ranges of `edges`, one per family.
@@ -129,8 +142,8 @@ fn follower(edge: u32, around: &[u32], regions: &[Vec<u32>]) -> Option<u32> {
     if candidates.next().is_some() { None } else { Some(*first) }
 }
 
-/// Numbers of the regions at each edge: triangles that are joined across sides which are springs, or free, are one region. The
-/// two halves of a quad that was cut and woven are one, as the quad was.
+/// Numbers of the regions at each edge: triangles that are joined across sides which are springs, or free, are one
+/// region. The two halves of a quad that was cut and woven are one, as the quad was.
 fn regions_of_edges(mesh: &Mesh) -> Vec<Vec<u32>> {
     let edges = mesh.edges();
     let mut regions = vec![Vec::new(); edges.len()];
@@ -178,42 +191,42 @@ fn trace(vertex_count: usize, edges: &[Link], opposites: &Opposites) -> Vec<Path
     let mut visited = vec![u32::MAX; vertex_count];
     let mut paths: Vec<Path> = Vec::new();
     for seed in 0..edges.len() as u32 {
-        if taken[seed as usize] {
-            continue;
-        }
-        // Back to the start of the yarn, or once around.
-        let (mut edge, mut side) = (seed, 0);
-        loop {
-            let on = opposites.next[edge as usize][side];
-            if on == u32::MAX || on == seed || taken[on as usize] {
-                break;
+        // More than once where a path that comes from behind crosses itself, and ends, before it is at the seed.
+        while !taken[seed as usize] {
+            // Back to the start of the yarn, or once around.
+            let (mut edge, mut side) = (seed, 0);
+            loop {
+                let on = opposites.next[edge as usize][side];
+                if on == u32::MAX || on == seed || taken[on as usize] {
+                    break;
+                }
+                let vertex = end(&edges[edge as usize], side);
+                (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
             }
-            let vertex = end(&edges[edge as usize], side);
-            (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
-        }
-        let closed = opposites.next[edge as usize][side] == seed && edge != seed;
-        // Then forwards along it. A closed yarn starts at the seed, whose tail is its smallest vertex.
-        let (mut edge, mut side) = if closed { (seed, 1) } else { (edge, 1 - side) };
-        let number = paths.len() as u32;
-        let start = end(&edges[edge as usize], 1 - side);
-        let mut path = Path { edges: Vec::new(), vertices: vec![start] };
-        loop {
-            taken[edge as usize] = true;
-            let vertex = end(&edges[edge as usize], side);
-            path.edges.push(edge);
-            path.vertices.push(vertex);
-            visited[vertex as usize] = number;
-            let on = opposites.next[edge as usize][side];
-            if on == u32::MAX || taken[on as usize] {
-                break;
+            let closed = opposites.next[edge as usize][side] == seed && edge != seed;
+            // Then forwards along it. A closed yarn starts at the seed, whose tail is its smallest vertex.
+            let (mut edge, mut side) = if closed { (seed, 1) } else { (edge, 1 - side) };
+            let number = paths.len() as u32;
+            let start = end(&edges[edge as usize], 1 - side);
+            let mut path = Path { edges: Vec::new(), vertices: vec![start] };
+            loop {
+                taken[edge as usize] = true;
+                let vertex = end(&edges[edge as usize], side);
+                path.edges.push(edge);
+                path.vertices.push(vertex);
+                visited[vertex as usize] = number;
+                let on = opposites.next[edge as usize][side];
+                if on == u32::MAX || taken[on as usize] || vertex == start {
+                    break;
+                }
+                (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
+                let ahead = end(&edges[edge as usize], side);
+                if visited[ahead as usize] == number && ahead != start {
+                    break;
+                }
             }
-            (edge, side) = (on, 1 - side_of(&edges[on as usize], vertex));
-            let ahead = end(&edges[edge as usize], side);
-            if visited[ahead as usize] == number && ahead != start {
-                break;
-            }
+            paths.push(path);
         }
-        paths.push(path);
     }
     paths
 }
@@ -239,8 +252,8 @@ fn assign(vertex_count: usize, paths: &[Path]) -> Vec<u32> {
         }
     }
     let mut family = vec![u32::MAX; paths.len()];
-    // Families of the paths at a vertex, ascending, and whether all of them have been put into the queue: so the work is
-    // linear however many paths meet.
+    // Families of the paths at a vertex, ascending, and whether all of them have been put into the queue: so the work
+    // is linear however many paths meet.
     let mut used: Vec<Vec<u32>> = vec![Vec::new(); vertex_count];
     let mut seen = vec![false; vertex_count];
     let mut queue = std::collections::VecDeque::new();

@@ -59,7 +59,7 @@ fn positions() {
             assert_error!(error, Error::NotFinite { field: "positions", index: 4 });
         }
     }
-    let far = error(|mesh| mesh.positions[5][0] = -2e18);
+    let far = error(|mesh| mesh.positions[5][0] = -(2.0_f32.powi(40).next_up()));
     assert_error!(far, Error::OutOfRange { field: "positions", index: Some(5), .. });
 }
 

@@ -1,7 +1,7 @@
 //! The implicit elastic step with held particles against closed forms, a direct solve and the laws it should obey.
 //!
-//! Labels such as B7 or E10 name the rows of the design tables in which a number is recorded. Where those do not print
-//! the data to start from, the fixture is this file's own and the property is asserted.
+//! Sections and equations are those of Baraff & Witkin 1998, *Large Steps in Cloth Simulation*. The paper prints no
+//! data to start from: the nets are this file's own.
 #![cfg(feature = "reference")]
 
 use glam::{DMat3, DVec3};
@@ -53,7 +53,7 @@ fn net() -> (Particles, Vec<Spring>) {
     (Particles::new(masses, positions), springs)
 }
 
-/// The net of B7: springs up to 10 % out of rest, moving, with weight; particle 0 is fixed, 20 in a plane and 39 on
+/// Forty particles, springs up to 10 % out of rest, moving, with weight; particle 0 is fixed, 20 in a plane and 39 on
 /// a line, all three with a prescribed change. Step of 0.02 s.
 fn held_net(kind: Stiffness) -> ElasticStep {
     let (mut particles, mut springs) = net();
@@ -186,11 +186,11 @@ fn printed_loop(step: &ElasticStep, weights: &[DVec3], first: f64, epsilon: f64,
     (change, iterations)
 }
 
-// ---------------------------------------------------------------------------------------------------- B1 to B4
+// -------------------------------------------------------------------------------------------------- sections 5 and 5.1
 
 #[test]
 fn a_penalty_pin_is_off_by_load_over_stiffness_and_a_held_one_is_not() {
-    // B1. 0.25 kg on a spring of 1000 N/m under a fixed particle.
+    // Why section 5 holds particles by S and not by springs. 0.25 kg on a spring of 1000 N/m under a fixed particle.
     let mut particles = Particles::new(vec![1.0, 0.25], vec![DVec3::ZERO, -DVec3::Y]);
     particles.holds[0] = Hold::Fixed;
     let springs = [Spring { tail: 0, head: 1, rest: 1.0, stiffness: 1000.0, damping: 5.0 }];
@@ -213,7 +213,7 @@ fn a_penalty_pin_is_off_by_load_over_stiffness_and_a_held_one_is_not() {
 
 #[test]
 fn squaring_the_matrix_squares_its_condition_and_multipliers_make_it_indefinite() {
-    // B1, on the matrix of B7.
+    // What section 5 says of Lagrange multipliers: κ(AᵀA) = κ(A)².
     let step = held_net(Stiffness::Definite);
     let a = step.dense();
     let size = a.len();
@@ -243,7 +243,7 @@ fn squaring_the_matrix_squares_its_condition_and_multipliers_make_it_indefinite(
 
 #[test]
 fn a_particle_slides_down_a_smooth_plane_of_30_degrees_at_half_of_gravity() {
-    // B2. The normal part of Δv is the prescribed one, here zero and 0.2 m/s.
+    // a = g sin 30° = 4.905 m/s². The normal part of Δv is the prescribed one, here zero and 0.2 m/s.
     let slope = 30f64.to_radians();
     let normal = DVec3::new(slope.sin(), slope.cos(), 0.0);
     let down = DVec3::new(slope.cos(), -slope.sin(), 0.0);
@@ -262,7 +262,7 @@ fn a_particle_slides_down_a_smooth_plane_of_30_degrees_at_half_of_gravity() {
 
 #[test]
 fn filters_are_projections_of_the_right_rank() {
-    // B3.
+    // Eq. (13): S² = S, Sᵀ = S, S p = 0, of rank 3, 2, 1 or 0.
     let mut noise = Noise(3);
     for _ in 0..100 {
         let (p, q) = (5.0 * noise.vector(), 0.01 * noise.vector());
@@ -296,7 +296,7 @@ fn filters_are_projections_of_the_right_rank() {
 
 #[test]
 fn a_direction_without_direction_is_an_error() {
-    // B3.
+    // Eq. (13) needs unit vectors.
     for bad in [DVec3::ZERO, DVec3::new(f64::NAN, 0.0, 1.0), DVec3::new(f64::INFINITY, 0.0, 0.0)] {
         for hold in [Hold::Plane { normal: bad }, Hold::Line { direction: bad }] {
             assert!(matches!(hold.filter(), Err(Error::OutOfRange { field: "holds", index: None, .. })));
@@ -341,7 +341,7 @@ fn bad_input_is_an_error() {
 
 #[test]
 fn a_fixed_particle_changes_by_what_is_prescribed_to_the_bit() {
-    // B4.
+    // Eq. (14): Δv = z where S = 0.
     let step = held_net(Stiffness::Definite);
     let z = step.z[0];
     assert!(z.abs().min_element() > 1e-3);
@@ -354,7 +354,7 @@ fn a_fixed_particle_changes_by_what_is_prescribed_to_the_bit() {
 
 #[test]
 fn a_moving_pin_follows_a_sine() {
-    // B4. 0.1 m at 1 Hz in steps of 0.01 s, with 0.2 kg on a spring below.
+    // Eq. (14) with z of every step. 0.1 m at 1 Hz in steps of 0.01 s, with 0.2 kg on a spring below.
     let h = 0.01;
     let path = |n: u32| DVec3::new(0.1 * (std::f64::consts::TAU * h * f64::from(n)).sin(), 0.0, 0.0);
     let mut particles = Particles::new(vec![0.1, 0.2], vec![path(0), DVec3::new(0.0, -0.3, 0.0)]);
@@ -371,11 +371,11 @@ fn a_moving_pin_follows_a_sine() {
     assert!(swing > 0.02, "the particle below is dragged along, {swing}");
 }
 
-// ---------------------------------------------------------------------------------------------------- B5 to B8
+// ------------------------------------------------------------------------------------------------- sections 5.1 to 5.3
 
 #[test]
 fn the_filtered_matrix_is_symmetric_and_positive_and_the_full_one_need_not_be() {
-    // B6.
+    // Eqs. (15), (16).
     let a = held_net(Stiffness::Definite).dense();
     (0..a.len()).for_each(|i| (0..i).for_each(|j| assert_eq!(a[i][j], a[j][i])));
     assert!(eigenvalues(a)[0] > 0.0);
@@ -389,8 +389,9 @@ fn the_filtered_matrix_is_symmetric_and_positive_and_the_full_one_need_not_be() 
 
 #[test]
 fn an_indefinite_matrix_ends_the_iterations() {
-    // E10: r·D⁻¹r < 0 where the diagonal is negative, and c·q ≤ 0 where only A is. The second spring stands at 1/1.4 of
-    // its length along (1, 1, 1), which makes −0.4 k across it and +k/15 on the diagonal.
+    // Section 5.3 assumes a definite A: r·D⁻¹r < 0 where the diagonal is negative, and c·q ≤ 0 where only A is. The
+    // second spring stands at 1/1.4 of its length along (1, 1, 1), which makes −0.4 k across it and +k/15 on the
+    // diagonal.
     let slanted = DVec3::splat(1.0 / 3f64.sqrt());
     let cases = [(0.2 * DVec3::X, DVec3::Y, false), (slanted / 1.4, 100.0 * DVec3::new(1.0, -1.0, 0.0), true)];
     for (d, load, positive) in cases {
@@ -405,12 +406,12 @@ fn an_indefinite_matrix_ends_the_iterations() {
 
 #[test]
 fn modified_conjugate_gradients_find_the_direct_solution() {
-    // B5, B7: 19 iterations in the design's fixture, the same order here.
+    // Section 5.3 against the dense solution of eq. (14).
     let step = held_net(Stiffness::Definite);
     let solution = modified_pcg(&step, 1e-10, 1000);
     let expected = direct(&step).unwrap();
     let error = farthest(&solution.change, &expected);
-    println!("B7: {} iterations, {error:.1e} m/s from the direct solution", solution.iterations);
+    println!("{} iterations, {error:.1e} m/s from the direct solution", solution.iterations);
     assert_eq!(solution.stop, Stop::Reached);
     assert!((10..=40).contains(&solution.iterations), "{}", solution.iterations);
     assert!(error <= 1e-9, "{error:e}");
@@ -419,7 +420,7 @@ fn modified_conjugate_gradients_find_the_direct_solution() {
 
 #[test]
 fn the_holds_are_exact_after_any_number_of_iterations() {
-    // B7.
+    // Section 5.3: the filter keeps every iterate on its constraints.
     let step = held_net(Stiffness::Definite);
     let mut worst: f64 = 0.0;
     for budget in 0..=40 {
@@ -427,7 +428,7 @@ fn the_holds_are_exact_after_any_number_of_iterations() {
         assert!(solution.iterations <= budget);
         worst = worst.max(hold_error(&step, &solution.change));
     }
-    println!("B7: holds exact to {worst:.1e} m/s");
+    println!("holds exact to {worst:.1e} m/s");
     assert!(worst <= 1e-15, "{worst:e}");
     // The measure sees an error where there is one.
     assert!(hold_error(&step, &vec![DVec3::ZERO; 40]) > 1e-2);
@@ -435,7 +436,8 @@ fn the_holds_are_exact_after_any_number_of_iterations() {
 
 #[test]
 fn the_printed_preconditioner_needs_many_times_more_iterations() {
-    // E9: multiplying by A_ii where the text says P⁻¹; the same relative accuracy ε in its own norm.
+    // Section 5.3 sets P_ii = 1/A_ii and multiplies by P⁻¹, that is, by A_ii; the same relative accuracy ε in its own
+    // norm.
     let step = held_net(Stiffness::Definite);
     let expected = direct(&step).unwrap();
     let r = filtered(&step, &plus(&step.b, -1.0, &step.apply(&step.z)));
@@ -443,7 +445,7 @@ fn the_printed_preconditioner_needs_many_times_more_iterations() {
     let first = dot(&r, &times(&diagonal, &r));
     let (change, literal) = printed_loop(&step, &diagonal, first, 1e-10, 100_000);
     let solution = modified_pcg(&step, 1e-10, 1000);
-    println!("E9: {literal} iterations instead of {}", solution.iterations);
+    println!("{literal} iterations instead of {}", solution.iterations);
     assert!(farthest(&change, &expected) <= 1e-7);
     assert!(literal >= 5 * solution.iterations);
 
@@ -456,14 +458,15 @@ fn the_printed_preconditioner_needs_many_times_more_iterations() {
 
 #[test]
 fn a_pin_that_moves_without_forces_ends_the_iterations() {
-    // E10: the net at rest, no weight, so b = 0, and only the pin has a prescribed change.
+    // Section 5.3 prints δ0 from filter(b). The net at rest, no weight, so b = 0, and only the pin has a prescribed
+    // change.
     let (mut particles, springs) = net();
     particles.holds[0] = Hold::Fixed;
     particles.z[0] = DVec3::new(0.1, 0.2, -0.3);
     let step = ElasticStep::new(&particles, &springs, &[DVec3::ZERO; 40], 0.02, Stiffness::Definite).unwrap();
     assert!(step.b.iter().all(|b| b.length() == 0.0));
     let solution = modified_pcg(&step, 1e-10, 1000);
-    println!("E10: {} iterations", solution.iterations);
+    println!("{} iterations", solution.iterations);
     assert_eq!(solution.stop, Stop::Reached);
     assert!((1..=40).contains(&solution.iterations));
     assert!(farthest(&solution.change, &direct(&step).unwrap()) <= 1e-10);
@@ -480,7 +483,7 @@ fn a_pin_that_moves_without_forces_ends_the_iterations() {
         least = least.min(iterations);
         assert_eq!(modified_pcg(&scaled, 1e-10, 1000).iterations, solution.iterations);
     }
-    println!("E10: as printed at least {least} iterations, NaN in {lost} of 200");
+    println!("as printed at least {least} iterations, NaN in {lost} of 200");
     assert!(least >= 5 * solution.iterations);
     assert!(lost > 0);
 
@@ -498,7 +501,7 @@ fn a_pin_that_moves_without_forces_ends_the_iterations() {
 
 #[test]
 fn without_holds_the_iterates_are_those_of_plain_conjugate_gradients_to_the_bit() {
-    // B8.
+    // Section 5.2: S = I and z = 0.
     let mut step = held_net(Stiffness::Definite);
     step.filters.iter_mut().for_each(|s| *s = Hold::Free.filter().unwrap());
     step.z.iter_mut().for_each(|z| *z = DVec3::ZERO);
@@ -526,11 +529,11 @@ fn without_holds_the_iterates_are_those_of_plain_conjugate_gradients_to_the_bit(
     assert!(farthest(&x, &direct(&step).unwrap()) <= 1e-9);
 }
 
-// ---------------------------------------------------------------------------------------------------- B9 to B11
+// ---------------------------------------------------------------------------------------------------- section 5.4
 
 #[test]
 fn a_particle_at_rest_on_a_floor_is_carried_by_its_weight() {
-    // B9.
+    // e/h = m g = 2.4525 N, e = A Δv − b.
     for hold in [Hold::Plane { normal: DVec3::Y }, Hold::Fixed] {
         let step = lone(0.25, hold, DVec3::ZERO, DVec3::ZERO, DVec3::new(0.0, -0.25 * G, 0.0), 0.01);
         let solution = solved(&step);
@@ -542,7 +545,7 @@ fn a_particle_at_rest_on_a_floor_is_carried_by_its_weight() {
 
 #[test]
 fn holds_exert_no_force_in_free_directions() {
-    // B9 on the net of B7, and the holds carry what moves against them.
+    // S (A Δv − b) = 0, and the holds carry what moves against them.
     let step = held_net(Stiffness::Definite);
     let forces = modified_pcg(&step, 1e-12, 1000).forces;
     let free = filtered(&step, &forces);
@@ -559,7 +562,7 @@ fn holds_exert_no_force_in_free_directions() {
 
 #[test]
 fn a_contact_lets_go_only_when_it_would_have_to_pull() {
-    // B10.
+    // m g less the pull, m = 0.25 kg.
     let cases = [(0.0, 2.4525, false), (1.0, 1.4525, false), (2.4525, 0.0, false), (3.0, -0.5475, true)];
     for (pull, expected, leaves) in cases {
         let load = DVec3::new(0.0, pull - 0.25 * G, 0.0);
@@ -594,7 +597,7 @@ fn slide(degrees: f64, mu: f64, speed: f64, count: usize) -> f64 {
 
 #[test]
 fn a_particle_sticks_to_a_slope_inside_the_friction_cone_and_slides_outside() {
-    // B11. μ = 0.6 holds up to 30.96°.
+    // Coulomb's law. μ = 0.6 holds up to 30.96°.
     for degrees in [0.0, 10.0, 30.0, 30.9] {
         assert_eq!(slide(degrees, 0.6, 0.0, 100), 0.0, "{degrees}°");
     }
@@ -613,7 +616,7 @@ fn a_particle_sticks_to_a_slope_inside_the_friction_cone_and_slides_outside() {
 
 #[test]
 fn a_fast_particle_slides_even_if_it_could_be_stopped() {
-    // B11: the tangential 0.1 N are inside the cone of 0.6 N; the speed decides, and the force opposes it.
+    // The tangential 0.1 N are inside the cone of 0.6 N; the speed decides, and the force opposes it.
     let stopping = DVec3::new(0.1, 1.0, 0.0);
     assert_eq!(friction(DVec3::Y, stopping, 0.04 * DVec3::Z, 0.6, 0.05), Grip::Stick);
     let fast = friction(DVec3::Y, stopping, 0.06 * DVec3::Z, 0.6, 0.05);
@@ -622,16 +625,16 @@ fn a_fast_particle_slides_even_if_it_could_be_stopped() {
 
 #[test]
 fn a_contact_without_pressure_has_no_friction() {
-    // B11.
+    // μ times nothing.
     let none = friction(DVec3::Y, DVec3::new(0.3, -1.0, 0.0), DVec3::X, 0.6, 0.05);
     assert!(matches!(none, Grip::Slide { force } if force.length() == 0.0));
 }
 
-// ---------------------------------------------------------------------------------------------------- L22, L23, G16
+// ---------------------------------------------------------------------------------------------------- springs
 
 #[test]
 fn the_spring_matrix_is_the_derivative_of_the_force() {
-    // L22, stretched and pushed, with central differences.
+    // k n nᵀ + k (1 − l/|d|)(I − n nᵀ), stretched and pushed, with central differences.
     let still = DVec3::ZERO;
     for (d, rest) in [(DVec3::new(0.9, -0.4, 0.7), 1.0), (DVec3::new(0.2, 0.5, -0.3), 1.0)] {
         let spring = Spring { tail: 0, head: 1, rest, stiffness: 50.0, damping: 3.0 };
@@ -647,7 +650,7 @@ fn the_spring_matrix_is_the_derivative_of_the_force() {
         let slope = |axis: DVec3| (spring.force(d + axis, still) - spring.force(d - axis, still)) / (2.0 * size);
         let differences = -DMat3::from_cols(slope(size * DVec3::X), slope(size * DVec3::Y), slope(size * DVec3::Z));
         let error = largest(found - differences) / 50.0;
-        println!("L22: {error:.1e}");
+        println!("{error:.1e}");
         assert!(error <= 4e-7, "{error:e}");
 
         // The definite matrix is the full one while the spring pulls, and k n nᵀ while it pushes.
@@ -698,7 +701,7 @@ fn a_damper_slows_two_particles_by_the_implicit_rule() {
 
 #[test]
 fn the_velocity_form_equals_the_displacement_form() {
-    // L23: (M + h²H) v' = M v + h f and (M/h² + H) Δx = M v/h + f; both against Δv. No holds, no damping.
+    // (M + h²H) v' = M v + h f and (M/h² + H) Δx = M v/h + f; both against Δv. No holds, no damping.
     let (mut particles, mut springs) = net();
     let mut noise = Noise(5);
     springs.iter_mut().for_each(|spring| (spring.damping, spring.rest) = (0.0, 0.95 * spring.rest));
@@ -732,7 +735,8 @@ fn elimination_needs_its_pivots_and_reports_singular_matrices() {
 
 #[test]
 fn an_edge_grows_by_a_tenth_of_its_current_length_per_step_at_most() {
-    // G16: pulled by half of its length per step.
+    // The limit of the strain rate of Bridson et al. 2002, quoted in section 2 of Goldenthal et al. 2007: pulled by
+    // half of its length per step.
     let mut length = 1.0;
     for expected in [1.1, 1.21, 1.331, 1.4641] {
         let next = limit_length_change(length, 1.5 * length, 0.1);

@@ -132,8 +132,22 @@ fn damaged_and_foreign_checkpoints_are_refused_and_change_nothing() {
     assert!(refusal(&mut cpu(scene::sheet(5).unwrap(), Settings::default()), &saved).contains("another"));
     assert!(refusal(&mut other, b"POINTCACHE2 and so on, long enough").contains("TAUTSAVE"));
     let mut later = saved.clone();
-    later[8] = 3;
-    assert_eq!(refusal(&mut other, &later), "its version is 3, only 2 is known");
+    later[8] = 4;
+    assert_eq!(refusal(&mut other, &later), "its version is 4, only 3 is known");
+}
+
+/// A checkpoint with another first number in a field, and the checksum that goes with it.
+fn forge(saved: &[u8], field: &str, value: f32) -> Vec<u8> {
+    let name = [&(field.len() as u32).to_le_bytes(), field.as_bytes()].concat();
+    let place = saved.windows(name.len()).position(|window| window == name).expect("a field that is saved");
+    // Behind the name: the number of words, then the first of them.
+    let first = place + name.len() + 4;
+    let mut forged = saved[..saved.len() - 8].to_vec();
+    forged[first..first + 4].copy_from_slice(&value.to_le_bytes());
+    let mut checksum = Checksum::default();
+    checksum.add(&forged);
+    forged.extend(checksum.value().to_le_bytes());
+    forged
 }
 
 #[test]
@@ -141,14 +155,32 @@ fn a_forged_checksum_does_not_make_positions_infinite() {
     let cloth = cpu(scene::hang(4).unwrap(), Settings::default());
     let saved = cloth.checkpoint().unwrap();
     let mut other = cpu(scene::hang(4).unwrap(), Settings::default());
-    let name = saved.windows(8).position(|window| window == b"vertices").unwrap();
-    // Behind the name: the number of words, then the first coordinate.
-    let mut forged = saved[..saved.len() - 8].to_vec();
-    forged[name + 12..name + 16].copy_from_slice(&f32::NAN.to_le_bytes());
+    for value in [f32::NAN, f32::INFINITY, -1e30] {
+        assert!(refusal(&mut other, &forge(&saved, "vertices", value)).contains("vertex 0 is not finite"));
+    }
+}
+
+#[test]
+fn what_is_reserved_is_not_taken_for_nothing() {
+    let saved = cpu(scene::hang(4).unwrap(), Settings::default()).checkpoint().unwrap();
+    let mut later = saved[..saved.len() - 8].to_vec();
+    later[12] = 1;
     let mut checksum = Checksum::default();
-    checksum.add(&forged);
-    forged.extend(checksum.value().to_le_bytes());
-    assert!(refusal(&mut other, &forged).contains("vertex 0 is not finite"));
+    checksum.add(&later);
+    later.extend(checksum.value().to_le_bytes());
+    assert!(refusal(&mut cpu(scene::hang(4).unwrap(), Settings::default()), &later).contains("later version"));
+}
+
+#[test]
+fn a_forged_checksum_does_not_make_what_is_drawn_or_reported_infinite() {
+    let cloth = cpu(scene::hang(4).unwrap(), Settings::default());
+    let saved = cloth.checkpoint().unwrap();
+    let mut other = cpu(scene::hang(4).unwrap(), Settings::default());
+    for field in ["velocities", "previous_velocities", "reactions", "normals"] {
+        let said = refusal(&mut other, &forge(&saved, field, f32::NAN));
+        assert!(said.starts_with(&format!("{field} of vertex 0 are not finite")), "{said}");
+        other.restore(&forge(&saved, field, 1.0)).expect("the file is forged well");
+    }
 }
 
 #[test]

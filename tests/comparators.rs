@@ -1,7 +1,7 @@
 //! The methods that fast projection is set against, on the figures and numbers recorded for them.
 //!
-//! Labels such as G4, Q1 or D3 name the rows of the design tables in which a number is recorded. Printed numbers are
-//! compared to half a unit of their last digit. Rows G6, G7, G8, G10, D6 and D7 are asserted in `reference.rs`.
+//! *The paper* is Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*. Printed numbers are compared to
+//! half a unit of their last digit. Implicit constraint directions and the order of a pendulum are in `reference.rs`.
 #![cfg(feature = "reference")]
 
 use taut::reference::{
@@ -125,7 +125,8 @@ fn eliminate(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
 
 // -------------------------------------------------------------------------------------------------- SHAKE, RATTLE
 
-/// G4: smooth motion. The end lies on the constraints, and on the old direction by the definition of the method.
+/// SHAKE (section 4 of the paper) in smooth motion. The end lies on the constraints, and on the old direction by the
+/// definition of the method.
 #[test]
 fn shake_follows_the_direction_of_the_start() {
     let (start, mut v) = moving_arc();
@@ -148,7 +149,8 @@ fn shake_follows_the_direction_of_the_start() {
     }
 }
 
-/// G4: old factors find the same root as Newton's method and are made once per step while the motion is smooth.
+/// Accelerated SHAKE (section 5 of the paper): old factors find the same root as Newton's method and are made once per
+/// step while the motion is smooth.
 #[test]
 fn shake_reuses_its_factors() {
     let (start, v) = moving_arc();
@@ -168,7 +170,7 @@ fn shake_reuses_its_factors() {
     assert!(fresh_factorizations > 200 && kept_iterations >= fresh_iterations);
 }
 
-/// G4: a matrix that no longer serves is built again within the step.
+/// Accelerated SHAKE: a matrix that no longer serves is built again within the step.
 #[test]
 fn shake_rebuilds_when_the_old_matrix_fails() {
     // From the side, the reachable lengths begin at 0.95, so the root is close to the fold of the square root.
@@ -180,10 +182,11 @@ fn shake_rebuilds_when_the_old_matrix_fails() {
     assert!((2..report.iterations).contains(&shake.factorizations), "{shake:?} {report:?}");
 }
 
-/// Q1–Q4: the four failures of the old direction are typed, move nothing to infinity, and fast projection passes where
-/// the table says so.
+/// Appendix A of the paper: the four failures of the old direction (no root, a singular product, no gradient at the
+/// end, none at the start) are typed, move nothing to infinity, and fast projection passes where it has a gradient at
+/// the end.
 #[test]
-fn shake_fails_on_q1_to_q4() {
+fn shake_fails_where_the_old_direction_does() {
     let from = |start: [f64; 3], end: [f64; 3]| {
         let mut s = pinned_edge(end);
         let report = Shake::default().project(&mut s, &[[0.0; 3], start], 1.0);
@@ -191,14 +194,19 @@ fn shake_fails_on_q1_to_q4() {
         (report.failure, report.iterations)
     };
     let x = [1.0, 0.0, 0.0];
-    assert_eq!(from(x, [0.3, 1.5, 0.0]), (Some(Failure::Budget), 60), "Q1");
-    assert_eq!(from(x, [0.0, 1.2, 0.0]), (Some(Failure::Singular), 0), "Q2");
-    assert_eq!(from(x, [1e-15, 1.2, 0.0]), (Some(Failure::Singular), 0), "Q2 but for rounding");
-    assert_eq!(from(x, [0.0; 3]), (Some(Failure::CollapsedEdge { edge: 0 }), 0), "Q3");
-    assert_eq!(from([0.0; 3], [0.0, 1.2, 0.0]), (Some(Failure::CollapsedEdge { edge: 0 }), 0), "Q4");
+    assert_eq!(from(x, [0.3, 1.5, 0.0]), (Some(Failure::Budget), 60), "no root");
+    assert_eq!(from(x, [0.0, 1.2, 0.0]), (Some(Failure::Singular), 0), "singular product");
+    assert_eq!(from(x, [1e-15, 1.2, 0.0]), (Some(Failure::Singular), 0), "singular but for rounding");
+    assert_eq!(from(x, [0.0; 3]), (Some(Failure::CollapsedEdge { edge: 0 }), 0), "no gradient at the end");
+    assert_eq!(
+        from([0.0; 3], [0.0, 1.2, 0.0]),
+        (Some(Failure::CollapsedEdge { edge: 0 }), 0),
+        "no gradient at the start"
+    );
     assert_eq!(from(x, [1.0, 0.3, 0.0]).0, None, "a small turn");
 
-    // Q4: straight rows between two pins, in several directions so that rounding does not decide.
+    // No full rank at the start: straight rows between two pins, in several directions so that rounding does not
+    // decide.
     for n in [2usize, 5, 10, 20] {
         for turn in 0..4 {
             let (cos, sin) = (f64::from(turn).cos(), f64::from(turn).sin());
@@ -260,7 +268,8 @@ fn stretching(s: &System, v: &[[f64; 3]]) -> f64 {
     (0..s.edges.len()).map(rate).fold(0.0, f64::max)
 }
 
-/// G5: |J v| ≤ 1e-10 after each step, for a chain and for a net. The velocities of SHAKE alone stretch.
+/// RATTLE (Andersen 1983): |J v| ≤ 1e-10 after each step, for a chain and for a net. The velocities of SHAKE alone
+/// stretch.
 #[test]
 fn rattle_keeps_velocities_on_the_constraints() {
     let (arc, arc_velocities) = moving_arc();
@@ -313,7 +322,7 @@ fn rattle_is_second_order() {
 // ---------------------------------------------------------------------------------------------------------- ICD
 
 /// Inside a wide limit ICD still does the one Newton step that the paper's method begins with, which is that of fast
-/// projection (G8). Without it the cloth falls freely until it leaves the limit, and bounces.
+/// projection. Without it the cloth falls freely until it leaves the limit, and bounces.
 #[test]
 fn implicit_direction_does_at_least_one_step() {
     let (start, velocities) = moving_arc();
@@ -395,8 +404,8 @@ fn a_fabric_moves_as_the_cloth_does() {
 
 // -------------------------------------------------------------------------------------------- residuals, figure 3
 
-/// G9: C(x_0) is second order in h, F fourth order for velocities that do not stretch (second is what the paper asks
-/// for), and the later iterations leave F as it is.
+/// Section 4.3 of the paper: C(x_0) is second order in h, F fourth order for velocities that do not stretch (second is
+/// what the paper asks for), and the later iterations leave F as it is.
 #[test]
 fn residuals_of_one_step_have_their_order() {
     let found: Vec<_> = [50, 100, 200, 400, 800]
@@ -444,8 +453,8 @@ fn residuals_of_stretching_velocities_are_second_order() {
     assert!(found.iter().all(|r| (0.9..=1.1).contains(&(r.last.force / r.first.force)) && r.iterations >= 2));
 }
 
-/// X2: along a swing of one second the last iteration leaves F where the first put it, at every step size, and F falls
-/// at least with h².
+/// Figure 3 of the paper: along a swing of one second the last iteration leaves F where the first put it, at every step
+/// size, and F falls at least with h².
 #[test]
 fn residuals_along_a_motion_fall_with_the_step() {
     let largest = |rate: usize| {
@@ -464,9 +473,9 @@ fn residuals_along_a_motion_fall_with_the_step() {
     assert!(coarse / middle >= 4.0 && middle / fine >= 4.0, "{coarse:e} {middle:e} {fine:e}");
 }
 
-// ------------------------------------------------------------------------------------------------- direct, slides
+// ------------------------------------------------------------------------------------------------- direct, conventions
 
-/// G11: conjugate gradients to 1e-8 find the solution of the direct solver to 1e-6.
+/// Section 4.4 of the paper: conjugate gradients to 1e-8 find the solution of the direct solver to 1e-6.
 #[test]
 fn conjugate_gradients_agree_with_cholesky() {
     let mut s = net(15, &[0, 14]);
@@ -495,9 +504,10 @@ fn conjugate_gradients_agree_with_cholesky() {
     assert!(solve(1e-1) > 1e-3, "a loose solve is not the solution: {:e}", solve(1e-1));
 }
 
-/// D2: with f = +Jᵀ λ and J by the dense formula the slides reach the same positions with the opposite multipliers.
+/// With the constraint force written as +Jᵀ λ, not −Jᵀ λ as in the paper, and J as a dense matrix: the same positions,
+/// and the opposite multipliers.
 #[test]
-fn the_slides_have_the_other_sign() {
+fn the_other_convention_has_the_other_sign() {
     // One pin only: a side between two pins is taut and makes the system nearly singular.
     let mut start = net(5, &[0]);
     shake_up(&mut start, 0.1);
@@ -506,41 +516,37 @@ fn the_slides_have_the_other_sign() {
     let report = FastProjection { limit: 1e-13, budget: 60, at_least: 1 }.project(&mut fast, &start.positions, h);
     assert_eq!(report.failure, None);
 
-    let mut slides = start.clone();
-    let mut multipliers = vec![0.0; slides.edges.len()];
+    let mut plus = start.clone();
+    let mut multipliers = vec![0.0; plus.edges.len()];
     for _ in 0..report.iterations {
         // One row per edge, three columns per vertex.
-        let mut jacobian = vec![vec![0.0; 3 * slides.positions.len()]; slides.edges.len()];
-        for (e, &(a, b)) in slides.edges.iter().enumerate() {
+        let mut jacobian = vec![vec![0.0; 3 * plus.positions.len()]; plus.edges.len()];
+        for (e, &(a, b)) in plus.edges.iter().enumerate() {
             for axis in 0..3 {
-                jacobian[e][3 * a as usize + axis] = -slides.direction(e)[axis];
-                jacobian[e][3 * b as usize + axis] = slides.direction(e)[axis];
+                jacobian[e][3 * a as usize + axis] = -plus.direction(e)[axis];
+                jacobian[e][3 * b as usize + axis] = plus.direction(e)[axis];
             }
         }
-        let weight = |k: usize| slides.inverse_masses[k / 3];
+        let weight = |k: usize| plus.inverse_masses[k / 3];
         let entry = |i: &[f64], j: &[f64]| (0..i.len()).map(|k| h * h * i[k] * weight(k) * j[k]).sum::<f64>();
         let matrix = jacobian.iter().map(|i| jacobian.iter().map(|j| entry(i, j)).collect()).collect();
-        let lambda = eliminate(matrix, slides.constraints().iter().map(|c| -c).collect());
-        for (k, x) in slides.positions.iter_mut().flatten().enumerate() {
+        let lambda = eliminate(matrix, plus.constraints().iter().map(|c| -c).collect());
+        for (k, x) in plus.positions.iter_mut().flatten().enumerate() {
             let force: f64 = jacobian.iter().zip(&lambda).map(|(row, lambda)| row[k] * lambda).sum();
-            *x += h * h * slides.inverse_masses[k / 3] * force;
+            *x += h * h * plus.inverse_masses[k / 3] * force;
         }
         multipliers.iter_mut().zip(&lambda).for_each(|(sum, lambda)| *sum += lambda);
     }
     assert!(farthest(&fast.positions, &start.positions) > 1e-3, "the step is not trivial");
-    assert!(
-        farthest(&fast.positions, &slides.positions) <= 1e-12,
-        "{:e}",
-        farthest(&fast.positions, &slides.positions)
-    );
+    assert!(farthest(&fast.positions, &plus.positions) <= 1e-12, "{:e}", farthest(&fast.positions, &plus.positions));
     let largest = multipliers.iter().fold(0.0f64, |most, m| most.max(m.abs()));
-    for (slide, paper) in multipliers.iter().zip(&report.multipliers) {
-        near(*slide, -*paper, 1e-12 * largest);
+    for (plus, paper) in multipliers.iter().zip(&report.multipliers) {
+        near(*plus, -*paper, 1e-12 * largest);
     }
 }
 
-/// D3: radius error of a pendulum from the horizontal, h = 1/60, 10 s: the slide's formula drifts, with C(x^n) the
-/// error stays, iterated it vanishes.
+/// Radius error of a pendulum from the horizontal, h = 1/60, 10 s: constraints on velocities alone (J v' = 0) drift,
+/// with C(x^n) the error stays, iterated it vanishes.
 #[test]
 fn the_linearised_formula_drifts() {
     let worst = |projector: &mut dyn Projector| {
@@ -586,7 +592,8 @@ fn the_matrix_of_springs_is_definite() {
     assert_eq!(matrix(0.0)[(0, 0)], 1.0);
 }
 
-/// G15: the stiffness that holds a hanging chain of 80 vertices and 0.1 kg is 7750 N/m at 1 %, ten times that at 0.1 %.
+/// Figure 4 of the paper, at rest: the strain at the top is m g/(k l), so the stiffness that holds a hanging chain of
+/// 80 vertices and 0.1 kg is 7750 N/m at 1 %, ten times that at 0.1 %.
 #[test]
 fn a_hanging_chain_needs_its_stiffness() {
     for (limit, expected) in [(1e-2, 7750.0), (1e-3, 77_500.0)] {
@@ -626,8 +633,8 @@ fn a_search_returns_a_stiffness_that_held() {
     assert_eq!(search(0.001, [60_000.0, 1e9]).map(|found| (found.stiffness, found.runs)), Some((60_000.0, 1)));
 }
 
-/// G15 in motion: the stiffness that is found for a swinging chain holds the limit in every step and uses it up; one
-/// percent less does not hold it. Ten times less strain needs about ten times the stiffness.
+/// Figure 4 of the paper, in motion: the stiffness that is found for a swinging chain holds the limit in every step and
+/// uses it up; one percent less does not hold it. Ten times less strain needs about ten times the stiffness.
 #[test]
 fn a_search_uses_up_the_limit_of_a_swinging_chain() {
     let swing = |stiffness: f64, limit: f64| {
@@ -664,7 +671,8 @@ fn stiffness_cannot_mend_a_coarse_linearisation() {
     assert!(second(whole(0.98 * found.stiffness)).strain_max > 0.01);
 }
 
-/// G20: springs approach the constraint like 1/k. Six vertices of 0.1 kg, 0.2 m apart, released horizontally.
+/// Springs approach the constraint like 1/k (section 2 of the paper, which quotes Bercovier and Pat 1984). Six vertices
+/// of 0.1 kg, 0.2 m apart, released horizontally.
 #[test]
 fn stiff_springs_approach_the_constraint() {
     let start = row((0..6).map(|k| [0.2 * f64::from(k), 0.0, 0.0]).collect(), 0.2, &[0], 0.1);
@@ -681,8 +689,9 @@ fn stiff_springs_approach_the_constraint() {
     }
 }
 
-/// G21: conjugate gradients on M + h² K take twice as many iterations for four times the stiffness; the operator of
-/// fast projection does not know k. One linear solve per step loses more energy than fast projection at equal strain.
+/// Section 2 of the paper: conjugate gradients on M + h² K take twice as many iterations for four times the stiffness;
+/// the operator of fast projection does not know k. One linear solve per step loses more energy than fast projection at
+/// equal strain.
 #[test]
 fn stiffness_costs_iterations_and_energy() {
     let s = row((0..400).map(|k| [f64::from(k), 0.0, 0.0]).collect(), 1.0, &[0], 1e-3);
@@ -725,9 +734,9 @@ fn stiffness_costs_iterations_and_energy() {
 
 // ------------------------------------------------------------------------------------------------------- runs
 
-/// G22: the largest of some steps with which one second passes without a failure. On sheets the order is that of the
-/// paper. On a chain the direction at the end is worth its price: there ICD passes at steps where fast projection runs
-/// out of iterations, and SHAKE is last as everywhere.
+/// Section 5 of the paper: the largest of some steps with which one second passes without a failure. On sheets the
+/// order is that of the paper. On a chain the direction at the end is worth its price: there ICD passes at steps where
+/// fast projection runs out of iterations, and SHAKE is last as everywhere.
 #[test]
 fn the_largest_step_depends_on_the_direction() {
     let passes = |start: &System, projector: &mut dyn Projector, rate: usize| {

@@ -1,4 +1,5 @@
-//! Holds, solids, friction, bending and damping against closed forms. Labels such as B10 name rows of the design tables.
+//! Holds, solids, friction, bending and damping against closed forms. Sections are those of Baraff & Witkin 1998,
+//! *Large Steps in Cloth Simulation*.
 
 mod common;
 
@@ -55,7 +56,7 @@ fn slope(degrees: f64, friction: f32) -> Solid {
     Solid { pose, friction, sliding_friction: friction, ..floor() }
 }
 
-/// B9: at rest on a floor, 0.25 kg press with 2.4525 N.
+/// Section 5.4: at rest on a floor, 0.25 kg press with 2.4525 N.
 #[test]
 fn a_floor_bears_the_weight() {
     let mut cloth = particles(&[[0.0, 0.0, 0.0]], vec![floor()], Settings::default());
@@ -65,7 +66,7 @@ fn a_floor_bears_the_weight() {
     assert_eq!(positions(&cloth)[0], [0.0; 3]);
 }
 
-/// B10: pulled up with 0, 1, 2.4525 and 3 N, the contact bears the rest, and releases in the last case only.
+/// Section 5.4: pulled up with 0, 1, 2.4525 and 3 N, the contact bears the rest, and releases in the last case only.
 #[test]
 fn a_contact_pushes_and_never_pulls() {
     for (pull, pressed) in [(0.0, 2.4525), (1.0, 1.4525), (2.4525, 0.0), (3.0, 0.0)] {
@@ -84,7 +85,7 @@ fn a_contact_pushes_and_never_pulls() {
     }
 }
 
-/// B11: sticks where tan θ ≤ μ, else slides with g (sin θ − μ cos θ).
+/// Section 5.4, Coulomb's law: sticks where tan θ ≤ μ, else slides with g (sin θ − μ cos θ).
 #[test]
 fn friction_holds_up_to_its_angle_and_brakes_beyond() {
     for (degrees, friction) in [(20.0, 0.5), (26.0, 0.5), (30.9, 0.6), (44.9, 1.0)] {
@@ -107,7 +108,8 @@ fn friction_holds_up_to_its_angle_and_brakes_beyond() {
     }
 }
 
-/// D9: dropped from 1 m with a restitution of 0.5 it rises to 0.25 m, and comes to rest without trembling.
+/// e² of the height: dropped from 1 m with a restitution of 0.5 it rises to 0.25 m, and comes to rest without
+/// trembling.
 #[test]
 fn a_drop_rebounds_to_a_quarter_and_rests() {
     for substeps in [4, 16] {
@@ -129,7 +131,7 @@ fn a_drop_rebounds_to_a_quarter_and_rests() {
     }
 }
 
-/// B2: a vertex held on a plane of 30° without friction slides with g sin 30°, and never leaves the plane.
+/// Section 5: a vertex held on a plane of 30° without friction slides with g sin 30°, and never leaves the plane.
 #[test]
 fn a_plane_hold_leaves_two_ways_to_move() {
     let angle = 30.0_f64.to_radians();
@@ -151,7 +153,8 @@ fn a_plane_hold_leaves_two_ways_to_move() {
     assert!((pressed / (0.25 * G * angle.cos()) - 1.0).abs() < 1e-3, "{force:?}");
 }
 
-/// B3, B4: a line leaves one way to move, `Fixed` none; targets are met exactly, and a release lets go.
+/// Section 5.1, eqs. (13), (14): a line leaves one way to move, `Fixed` none; targets are met exactly, and a release
+/// lets go.
 #[test]
 fn lines_and_points_are_held_and_driven() {
     let mut cloth = particles(&[[0.0; 3], [1.0, 0.0, 0.0]], Vec::new(), Settings::default());
@@ -236,8 +239,8 @@ fn every_solver_keeps_planes() {
     }
 }
 
-/// G13, G17 and the promise of `drape`: nothing inside by more than 1e-4 of the radius, every frame within the limit,
-/// for ten seconds, and at rest in the end.
+/// The collision pass is last (Goldenthal et al. 2007, section 5), and `drape` keeps its promise: nothing inside by
+/// more than 1e-4 of the radius, every frame within the limit, for ten seconds, and at rest in the end.
 #[test]
 fn a_draped_sheet_stays_outside_for_ten_seconds() {
     let drape = scene::drape(24).expect("a known scene");
@@ -374,7 +377,8 @@ fn a_closed_mesh_is_a_solid() {
     assert!(positions(&cloth).iter().all(|p| p[1] > -0.8), "it hangs on the ball");
 }
 
-/// D8: a rope of 1 m, gathered to 0.3 m, falls freely until it is taut at 0.441 s.
+/// A constraint that only pulls: a rope of 1 m, gathered to 0.3 m, falls freely until it is taut at √(2 √0.91/g) =
+/// 0.441 s.
 #[test]
 fn a_rope_is_taut_at_its_time() {
     // Two vertices: a mass on a rope. At (0.3, 0) it reaches |x| = 1 after a fall of √(1 − 0.09) m.
@@ -396,7 +400,8 @@ fn a_rope_is_taut_at_its_time() {
     assert!((0.441..0.441 + 2.5 / 60.0).contains(&taut_at), "{taut_at}");
 }
 
-/// G12: stiff shear, 100 times what explicit springs stand, keeps its energy bounded for ten seconds.
+/// Implicit springs below the projection (Goldenthal et al. 2007, section 4): stiff shear, 100 times what explicit
+/// springs stand, keeps its energy bounded for ten seconds.
 #[test]
 fn stiff_shear_gains_no_energy_in_ten_seconds() {
     let hang = scene::hang(12).expect("a known scene");
@@ -507,7 +512,8 @@ fn a_cantilever_sags_as_a_beam() {
     assert!((sag / expected - 1.0).abs() < 0.05, "{sag} m, a beam {expected} m");
 }
 
-/// G2: with its diagonals constrained a sheet locks, and hangs higher at the hem.
+/// Locking (Goldenthal et al. 2007, section 3): with its diagonals constrained a sheet locks, and hangs higher at the
+/// hem.
 #[test]
 fn constrained_diagonals_lock() {
     let hem = |locked: bool| {

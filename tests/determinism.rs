@@ -126,7 +126,8 @@ fn fresh_processes_agree_for_any_number_of_threads() {
     let first = spawn("cpu", "1");
     assert_eq!(first.len(), solvers().len() + large_solvers().len(), "{first:?}");
     println!("{first:#?}");
-    // Different computations have different hashes: the hash looks at something. On this cloth `auto` is the yarn sweep.
+    // Different computations have different hashes: the hash looks at something. On this cloth `auto` is the yarn
+    // sweep.
     assert_eq!(first["small auto"], first["small yarn-sweep"]);
     assert_eq!(first.values().collect::<BTreeSet<_>>().len(), first.len() - 1);
     for threads in ["2", "3", "2"] {

@@ -383,7 +383,7 @@ fn area(corners: &[Vector]) -> f64 {
 const REST: [[f32; 3]; 3] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
 const LARGE: [[f32; 3]; 3] = [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
 
-/// L9: (0,0), (2,0), (0,1) with masses 1, 2, 3, where the area may be 0.5.
+/// s = √(0.5/1) about the centroid (2/3, 1/2): (0,0), (2,0), (0,1) with masses 1, 2, 3, where the area may be 0.5.
 #[test]
 fn a_triangle_that_is_too_large_is_scaled_about_its_centroid() {
     let corners = limited(loose(REST, [1.0, 2.0, 3.0], vec![], LARGE), [0.0, 1.0]);
@@ -495,7 +495,8 @@ fn limited_areas_come_to_rest_nearer_to_the_rest_shape() {
 fn edges_hold_their_limit_whatever_the_areas_want() {
     let settings = Settings { area_limit: Some([0.99, 1.01]), gravity: [20.0, 0.0, 20.0], ..Default::default() };
     let mut cloth = cpu(scene::curtain(9).expect("a scene"), settings);
-    let shift = |cloth: &Cloth| cloth.fields().expect("the cloth is on the CPU").largest("area_shifts");
+    let shift =
+        |cloth: &Cloth| cloth.fields().expect("the cloth is on the CPU").largest("area_shifts").expect("a field");
     let mut most = 0.0f32;
     for _ in 0..30 {
         cloth.step(&frame(FRAME)).expect("the step runs");

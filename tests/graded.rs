@@ -9,8 +9,8 @@ use taut::{Cloth, Face, Mesh, MeshDescriptor, Scene, Settings, scene};
 const COLUMNS: usize = 45;
 const ROWS: usize = 33;
 
-/// A sheet of 1 m × 0.8 m, fine towards its left and lower sides, with rest positions moved about by up to `jitter` \[m\], pinned
-/// by its upper corners; upright or lying.
+/// A sheet of 1 m × 0.8 m, fine towards its left and lower sides, with rest positions moved about by up to `jitter`
+/// \[m\], pinned by its upper corners; upright or lying.
 fn sheet(even: bool, jitter: f64, lying: bool) -> Scene {
     let mut random = Random(7);
     let mut positions = Vec::new();

@@ -211,7 +211,7 @@ fn the_scale_is_exact_and_refused_where_it_is_nonsense() {
         assert!(matches!(with(1.0, Some(weld)), Err(Error::OutOfRange { field: "weld", .. })), "{weld}");
     }
     let huge = with(1e17, None).expect_err("too far out");
-    assert_eq!(huge.to_string(), "cannot import the mesh, line 2: vertex 1 is not finite, or beyond ±1e18 m");
+    assert_eq!(huge.to_string(), "cannot import the mesh, line 2: vertex 1 is not finite, or beyond ±2⁴⁰ m");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn errors_of_obj_name_their_line() {
         ("\n\nv 0 nan 0\n".to_owned(), 3, "\"nan\" is not a finite number"),
         ("v 0 0 1e99\n".to_owned(), 1, "\"1e99\" is not a finite number"),
         (format!("v 0 0 {long}\n"), 1, "\"111111111111111111111111…\" is not a finite number"),
-        ("v 1e19 0 0\nv 0 0 0\nl 1 2\n".to_owned(), 1, "vertex 0 is not finite, or beyond ±1e18 m"),
+        ("v 1e19 0 0\nv 0 0 0\nl 1 2\n".to_owned(), 1, "vertex 0 is not finite, or beyond ±2⁴⁰ m"),
         ("vt x\n".to_owned(), 1, "\"x\" is not a finite number"),
         ("vt\n".to_owned(), 1, "a texture coordinate has no number"),
         (format!("{head}f 1 1 2\n"), 4, "no face has an area, no line a length"),
@@ -642,7 +642,7 @@ fn errors_of_ply_name_line_or_byte() {
         }
         assert_eq!(
             error(&wrong, Format::Ply),
-            (Place::Byte(start as u64 + 27), "vertex 1 is not finite, or beyond ±1e18 m".to_owned())
+            (Place::Byte(start as u64 + 27), "vertex 1 is not finite, or beyond ±2⁴⁰ m".to_owned())
         );
         // Three bytes of header promise 4 GB.
         let text = String::from_utf8_lossy(&bytes[..start]).replace("vertex 9", "vertex 160000000");
@@ -1004,6 +1004,19 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
             }
         }
     }
+}
+
+#[test]
+fn a_long_json_does_not_take_all_memory() {
+    let (json, binary) = glb_parts(2);
+    let with = |length: usize| {
+        let mut json = json.clone();
+        json["asset"]["generator"] = " ".repeat(length).into();
+        import::parse(&glb_of(&json, &binary), Format::Glb, &Options::default())
+    };
+    with(1 << 21).expect("it is long, but not too long");
+    let error = with(1 << 22).expect_err("it is too long").to_string();
+    assert!(error.contains("the JSON has more than 4194304 bytes"), "{error}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! CPU and GPU compute the same thing: what `taut validate` does not compare, at other sizes, and free runs. The product of
-//! solvers and scenes is its part (`tests/run`).
+//! CPU and GPU compute the same thing: what `taut validate` does not compare, at other sizes, and free runs. The
+//! product of solvers and scenes is its part (`tests/run`).
 
 mod common;
 
@@ -115,8 +115,8 @@ fn free_runs_with_fixed_counts_stay_together() {
             assert_eq!(here.report.iterations, there.report.iterations);
             let most = here.positions.iter().flatten().zip(there.positions.iter().flatten());
             let most = most.fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
-            // Twenty substeps of a curtain, box 1 m. (The row between the two pins of `hang` is nearly straight: there a
-            // rounding error of a length is a thousand times as large in the sag.)
+            // Twenty substeps of a curtain, box 1 m. (The row between the two pins of `hang` is nearly straight: there
+            // a rounding error of a length is a thousand times as large in the sag.)
             let solver = method().solver().name();
             assert!(most < 1e-5, "{} {solver}: {most} m apart", name(&gpu));
         }

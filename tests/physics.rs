@@ -371,7 +371,8 @@ fn a_flat_view_works_on_several_threads_too() {
     use taut::cpu::Run;
     use taut::fields::Domain;
     use taut::program::{Kernel, Recorder};
-    static PUSH: Kernel = Kernel::new(
+    use taut::source::Source;
+    static SOURCE: Source = Source::new(
         "push",
         "@group(0) @binding(0) var<storage, read_write> forces: array<f32>;
          @compute @workgroup_size(GROUP) fn push(invocation: Invocation) {
@@ -379,14 +380,14 @@ fn a_flat_view_works_on_several_threads_too() {
              if (!running() || v >= range.end) { return; }
              forces[4u * v] += 1e-5;
          }",
-        |run: &mut Run<'_>| {
-            let mut forces = run.write::<f32>("forces")?;
-            for v in run.range() {
-                forces[4 * v] += 1e-5;
-            }
-            Ok(())
-        },
     );
+    static PUSH: Kernel = Kernel::new("push", &SOURCE, |run: &mut Run<'_>| {
+        let mut forces = run.write::<f32>("forces")?;
+        for v in run.range() {
+            forces[4 * v] += 1e-5;
+        }
+        Ok(())
+    });
     #[derive(Debug)]
     struct Push;
     impl taut::stage::Stage for Push {

@@ -1,4 +1,5 @@
-//! Refused means unchanged: after a call that returned an error the cloth goes on as one that was never asked, to the bit.
+//! Refused means unchanged: after a call that returned an error the cloth goes on as one that was never asked, to the
+//! bit.
 
 mod common;
 
@@ -64,9 +65,6 @@ const CALLS: &[(&str, Call)] = &[
         cloth.step(&FrameInput { dt: 3.2, pin_targets: &targets })
     }),
 ];
-
-/// A call on a lost device.
-type Lost = Box<dyn Fn(&mut Cloth) -> Result<()>>;
 
 /// Calls that only a GPU refuses.
 const GPU_CALLS: &[(&str, Call)] = &[
@@ -171,86 +169,8 @@ fn a_refused_tune_leaves_a_gpu_running() {
     }
 }
 
-/// Every public call on a lost device: those that need it say so by name, none panics, and the host's own submission is not
-/// made to fail.
-#[test]
-fn a_lost_device_has_a_name() {
-    let Some(gpu) = gpu() else { return };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, subject(), settings()).expect("the device works");
-    cloth.step(&frame(FRAME)).expect("the step runs");
-    let checkpoint = cloth.checkpoint().expect("the device works");
-    let mut under_way = gpu.device().create_command_encoder(&Default::default());
-    let pending = cloth.encode_report(&mut under_way, true).expect("the device works");
-    gpu.device().destroy();
-    // Recorded before, submitted after.
-    gpu.queue().submit([under_way.finish()]);
-    assert!(pollster::block_on(async { pending.wait().await }).is_err());
-    let start = subject().start;
-    let calls: Vec<(&str, Lost)> = vec![
-        ("checkpoint", Box::new(|cloth| cloth.checkpoint().map(|_| ()))),
-        ("step", Box::new(|cloth| cloth.step(&frame(FRAME)))),
-        ("snapshot", Box::new(|cloth| cloth.snapshot().map(|_| ()))),
-        ("velocities", Box::new(|cloth| cloth.velocities().map(|_| ()))),
-        ("pin_forces", Box::new(|cloth| cloth.pin_forces().map(|_| ()))),
-        ("constraint_forces", Box::new(|cloth| cloth.constraint_forces().map(|_| ()))),
-        ("restore", Box::new(move |cloth| cloth.restore(&checkpoint))),
-        ("reset", Box::new(|cloth| cloth.reset())),
-        ("set_state", Box::new(move |cloth| cloth.set_state(&start, &[[0.0; 3]; 81]))),
-        ("tune", Box::new(|cloth| cloth.tune(Method::YarnSweep(YarnSweep { sweeps: 9, ..Default::default() })))),
-        ("set_method", Box::new(|cloth| cloth.set_method_blocking(Method::Jacobi(Jacobi::default())))),
-        ("encode_step", {
-            let gpu = gpu.clone();
-            Box::new(move |cloth| {
-                let mut encoder = gpu.device().create_command_encoder(&Default::default());
-                let outcome = cloth.encode_step(&mut encoder, &frame(FRAME)).map(|_| ());
-                gpu.queue().submit([encoder.finish()]);
-                outcome
-            })
-        }),
-        ("encode_report", {
-            let gpu = gpu.clone();
-            Box::new(move |cloth| {
-                let mut encoder = gpu.device().create_command_encoder(&Default::default());
-                let outcome = cloth.encode_report(&mut encoder, true).map(|_| ());
-                // A panic here is an error that nobody captured.
-                gpu.queue().submit([encoder.finish()]);
-                outcome
-            })
-        }),
-    ];
-    for (name, call) in calls {
-        let outcome = call(&mut cloth);
-        assert!(matches!(outcome, Err(Error::DeviceLost)), "{name}: {outcome:?}");
-    }
-    let another = pollster::block_on(taut::Gpu::new(gpu.device(), gpu.queue())).map(|_| ());
-    assert!(matches!(another, Err(Error::DeviceLost)), "{another:?}");
-    let on_it = Cloth::on_gpu_blocking(&gpu, subject(), settings()).map(|_| ());
-    assert!(matches!(on_it, Err(Error::DeviceLost)), "{on_it:?}");
-}
-
-/// Loss, a new device, the last checkpoint: the same bytes as without the loss.
-#[test]
-fn a_cloth_comes_back_on_another_device() {
-    let (Some(first), Some(second)) = (gpu(), gpu()) else { return };
-    let build = |gpu: &taut::Gpu| Cloth::on_gpu_blocking(gpu, subject(), settings()).expect("the device works");
-    let mut whole = build(&second);
-    let mut lost = build(&first);
-    for cloth in [&mut whole, &mut lost] {
-        (0..5).for_each(|_| cloth.step(&frame(FRAME)).expect("the step runs"));
-    }
-    let checkpoint = lost.checkpoint().expect("the device works");
-    first.device().destroy();
-    assert!(lost.step(&frame(FRAME)).is_err());
-    let mut again = build(&second);
-    again.restore(&checkpoint).expect("the checkpoint is whole");
-    for cloth in [&mut whole, &mut again] {
-        (0..5).for_each(|_| cloth.step(&frame(FRAME)).expect("the step runs"));
-    }
-    assert!(bits(&whole) == bits(&again));
-}
-
-/// Whatever an impulse does, velocities and forces are finite, at most the frame that has it is taken back, and the cloth
-/// moves on.
+/// Whatever an impulse does, velocities and forces are finite, at most the frame that has it is taken back, and the
+/// cloth moves on.
 #[test]
 fn no_impulse_freezes_a_cloth() {
     let mut gpus: Vec<Option<taut::Gpu>> = vec![None];

@@ -115,8 +115,8 @@ fn bending_lifts_cloth_off_a_floor() {
     assert!(end[1] > 0.05, "it lies where it is held up: {end:?}");
 }
 
-/// Ten seconds are enough for every scene with a solid, with its own settings: rms below 1 mm/s, no vertex above 1 cm/s, the
-/// limit held in every frame, nothing inside.
+/// Ten seconds are enough for every scene with a solid, with its own settings: rms below 1 mm/s, no vertex above 1
+/// cm/s, the limit held in every frame, nothing inside.
 #[test]
 fn draped_cloth_comes_to_rest() {
     for (name, size) in [("drape", 36), ("tablecloth", 36), ("mannequin", 24), ("incline", 36)] {
@@ -168,7 +168,8 @@ fn what_rests_wakes_at_once() {
     let fallen = -cloth.snapshot().expect("no device").positions[14][1];
     // g t²/2 for half a second, and half a substep ahead.
     assert!((fallen / 1.226 - 1.0).abs() < 0.02, "{fallen} m");
-    // A slope that friction does not quite hold: g (sin 1° − 0.017 cos 1°) = 0.0044 m/s², for 4 s, at half of that while slow.
+    // A slope that friction does not quite hold: g (sin 1° − 0.017 cos 1°) = 0.0044 m/s², for 4 s, at half of that
+    // while slow.
     let (sin, cos) = 0.5f64.to_radians().sin_cos();
     let pose = taut::Pose { rotation: [0.0, 0.0, sin as f32, cos as f32], ..Default::default() };
     let slope = Solid { pose, friction: 0.017, sliding_friction: 0.017, ..Solid::new(SolidShape::Plane) };
@@ -200,8 +201,8 @@ fn a_teleport_does_not_wake() {
     }
 }
 
-/// A solid that touches nothing changes nothing about BDF2: a pendulum that swings from 90° keeps its energy within 1 % in a
-/// second at h = 1/60 s, where Euler loses 28 %.
+/// A solid that touches nothing changes nothing about BDF2: a pendulum that swings from 90° keeps its energy within 1 %
+/// in a second at h = 1/60 s, where Euler loses 28 %.
 #[test]
 fn bdf2_keeps_its_order_beside_solids() {
     let mut pendulum = scene::chain(2).expect("a known scene");

@@ -8,39 +8,39 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::*;
-use naga::{AddressSpace, Literal, TypeInner};
+use naga::{AddressSpace, TypeInner};
 use taut::cpu::Run;
 use taut::fields::{Domain, Fields, Sizes};
-use taut::params::{self, CONTACT_CHANGED, Element, GROUP, GUARDS, REJECTED_FRAMES, sums};
+use taut::params::{GROUP, GUARDS, sums};
 use taut::program::{Dispatch, Item, Kernel, Program, Shape};
-use taut::reflect::{Access, Interface, PRELUDE, Shader, resolve};
+use taut::reflect::{Access, Interface, Shader, resolve};
+use taut::source::{PRELUDE, Source};
 use taut::{Cloth, Error, Result};
 
-/// Name and text of every kernel file, the prelude left out.
-fn files() -> Vec<(String, String)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory).expect("the directory of shaders exists") {
-        let path = entry.expect("the directory can be read").path();
-        assert_eq!(path.extension().and_then(|e| e.to_str()), Some("wgsl"), "{} is no shader", path.display());
-        let name = path.file_name().and_then(|name| name.to_str()).expect("names are UTF-8").to_owned();
-        if name != "prelude.wgsl" {
-            files.push((name, std::fs::read_to_string(&path).expect("a shader can be read")));
-        }
-    }
-    files.sort();
-    assert!(!files.is_empty(), "there are no shaders");
-    files
+/// A text of a test's own with what every kernel may use.
+fn with_prelude(text: &str) -> String {
+    format!("{text}\n{}", PRELUDE.text())
 }
 
-fn parsed() -> Vec<(String, Shader)> {
-    files()
-        .into_iter()
-        .map(|(name, text)| {
-            let shader = Shader::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-            (name, shader)
-        })
-        .collect()
+/// Every file that has kernels, by its stem.
+fn sources() -> BTreeMap<&'static str, &'static Source> {
+    let mut found = BTreeMap::new();
+    for (_, cloth) in all_cloths() {
+        for dispatch in cloth.program().dispatches() {
+            found.insert(dispatch.kernel.source.stem, dispatch.kernel.source);
+        }
+    }
+    assert!(!found.is_empty(), "there are no shaders");
+    found
+}
+
+fn parsed() -> Vec<(&'static str, Shader)> {
+    let parse = |source: &'static Source| Shader::of(source).unwrap_or_else(|error| panic!("{}: {error}", source.stem));
+    sources().into_iter().map(|(stem, source)| (stem, parse(source))).collect()
+}
+
+fn module(shader: &Shader) -> naga::Module {
+    naga::front::wgsl::parse_str(&shader.text).expect("it was parsed before")
 }
 
 /// Quads (so springs, edges and normals exist) with every solver.
@@ -55,7 +55,7 @@ fn uses(check: &mut dyn FnMut(&Dispatch, &Shader, &Fields)) {
         let fields = cloth.fields().expect("the cloth is on the CPU");
         for dispatch in cloth.program().dispatches() {
             if seen.insert((dispatch.kernel.name, dispatch.renames)) {
-                let shader = Shader::parse(dispatch.kernel.wgsl).expect("a kernel's file parses");
+                let shader = Shader::of(dispatch.kernel.source).expect("a kernel's file parses");
                 check(dispatch, &shader, fields);
             }
         }
@@ -65,11 +65,21 @@ fn uses(check: &mut dyn FnMut(&Dispatch, &Shader, &Fields)) {
 
 #[test]
 fn every_file_parses_and_validates_without_capabilities() {
-    assert_eq!(Shader::parse("").expect("the prelude is valid on its own").entry_points().count(), 0);
-    for (name, shader) in parsed() {
-        assert!(shader.entry_points().count() > 0, "{name} has no entry point");
-        assert!(shader.text.ends_with(PRELUDE), "{name}: line numbers must stay those of the file");
+    let prelude = Shader::parse(PRELUDE.text()).expect("the prelude is valid on its own");
+    assert_eq!(prelude.entry_points().count(), 0);
+    let mut stems = BTreeSet::new();
+    for (stem, source) in sources() {
+        let shader = Shader::of(source).unwrap_or_else(|error| panic!("{stem}: {error}"));
+        assert!(shader.entry_points().count() > 0, "{stem} has no entry point");
+        assert!(shader.text.starts_with(source.wgsl), "{stem}: line numbers must stay those of the file");
+        stems.extend(source.files().into_iter().map(|file| file.stem.to_owned()));
     }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+    let files = std::fs::read_dir(folder).expect("the folder of shaders exists").map(|entry| {
+        let name = entry.expect("the folder can be read").file_name().into_string().expect("names are UTF-8");
+        name.strip_suffix(".wgsl").unwrap_or_else(|| panic!("{name} is no shader")).to_owned()
+    });
+    assert_eq!(stems, files.collect(), "sources (left) and files (right)");
     // The check can fail: text that does not parse, a type out of place, an optional capability.
     for bad in [
         "fn broken( {}",
@@ -78,30 +88,23 @@ fn every_file_parses_and_validates_without_capabilities() {
         "@group(0) @binding(0) var<storage, read_write> x: array<atomic<f32>>;
          @compute @workgroup_size(1) fn broken() { atomicAdd(&x[0], 1.0); }",
     ] {
-        assert!(matches!(Shader::parse(bad), Err(Error::Shader { .. })), "accepted: {bad}");
+        assert!(matches!(Shader::parse(with_prelude(bad)), Err(Error::Shader { .. })), "accepted: {bad}");
     }
 }
 
 #[test]
 fn every_entry_point_has_a_kernel_and_every_kernel_an_entry_point() {
-    let mut written = BTreeMap::new();
-    for (name, text) in files() {
-        for entry in Shader::parse(&text).expect("the file parses").entry_points() {
-            // Pipelines are shared by name, so a name may exist once.
-            let before = written.insert(entry.to_owned(), (name.clone(), text.clone()));
-            assert!(before.is_none(), "entry point {entry} is in two files");
+    let mut entries = BTreeSet::new();
+    for (stem, shader) in parsed() {
+        for entry in shader.entry_points() {
+            assert!(entries.insert(entry.to_owned()), "entry point {entry} of {stem} is in two files");
         }
     }
-    let mut used = BTreeMap::new();
+    let mut kernels = BTreeSet::new();
     uses(&mut |dispatch, _, _| {
-        used.insert(dispatch.kernel.name.to_owned(), dispatch.kernel.wgsl);
+        kernels.insert(dispatch.kernel.name.to_owned());
     });
-    let names = |map: &mut dyn Iterator<Item = String>| map.collect::<BTreeSet<String>>();
-    let (entries, kernels) = (names(&mut written.keys().cloned()), names(&mut used.keys().cloned()));
     assert_eq!(entries, kernels, "entry points (left) and kernels that some program uses (right)");
-    for (kernel, text) in used {
-        assert_eq!(written[&kernel].1, text, "kernel {kernel} was built from another text than {}", written[&kernel].0);
-    }
 }
 
 #[test]
@@ -117,96 +120,93 @@ fn every_binding_is_a_field_of_fitting_elements() {
         }
     });
     // A field that no kernel touches is a line too many in the table.
-    let table: BTreeSet<&str> = taut::fields::TABLE.iter().map(|spec| spec.name).collect();
-    assert_eq!(bound, table, "fields that kernels bind (left) and the table (right)");
+    let (_, cloth) = all_cloths().pop().expect("there are cloths");
+    let specs = cloth.fields().expect("the cloth is on the CPU").specs();
+    let declared: BTreeSet<&str> =
+        specs.iter().map(|spec| spec.name).filter(|name| !name.starts_with("user_")).collect();
+    assert_eq!(bound, declared, "fields that kernels bind (left) and those that are declared (right)");
 }
 
-/// Name → (member, offset) list and size of every structure of a text that has a twin in Rust.
-fn structures(text: &str) -> BTreeMap<String, (Vec<(String, usize)>, usize)> {
-    let module = naga::front::wgsl::parse_str(text).expect("the prelude parses");
-    let mut found = BTreeMap::new();
-    for (_, kind) in module.types.iter() {
-        if let TypeInner::Struct { members, span } = &kind.inner {
-            let members = members.iter().map(|m| (m.name.clone().unwrap_or_default(), m.offset as usize)).collect();
-            found.insert(kind.name.clone().unwrap_or_default(), (members, *span as usize));
+/// The uses of all kernels of a file are prepared with this text in its place.
+fn prepared(stem: &str, text: &str) -> Result<()> {
+    let mut outcome = Ok(());
+    uses(&mut |dispatch, _, fields| {
+        if dispatch.kernel.source.stem == stem && outcome.is_ok() {
+            outcome = Shader::parse(text.to_owned())
+                .and_then(|shader| shader.interface(dispatch.kernel.name))
+                .and_then(|interface| resolve(dispatch, &interface, fields.specs()).map(|_| ()));
         }
-    }
-    assert!(found.remove("Invocation").is_some(), "the built-in values of an invocation have no twin in Rust");
-    found
+    });
+    outcome
 }
 
-fn rust<T: Element>() -> (String, (Vec<(String, usize)>, usize)) {
-    let members = T::MEMBERS.iter().map(|(name, offset)| ((*name).to_owned(), *offset)).collect();
-    (T::NAME.to_owned(), (members, size_of::<T>()))
-}
-
+/// Two members exchanged, of any structure that a kernel binds, are an error wherever the kernel is prepared.
 #[test]
 fn structures_have_the_same_members_at_the_same_offsets() {
-    let rust = BTreeMap::from([
-        rust::<params::Vertex>(),
-        rust::<params::Link>(),
-        rust::<params::Range>(),
-        rust::<params::Air>(),
-        rust::<params::Frame>(),
-        rust::<params::Clock>(),
-        rust::<params::Meters>(),
-    ]);
-    assert_eq!(structures(PRELUDE), rust, "WGSL (left) and Rust (right)");
-    for (name, (members, _)) in &rust {
-        assert!(!members.is_empty(), "{name} lists no members");
-    }
-    // The check can fail: two members exchanged, one renamed, one moved by padding.
-    for (here, there) in [
-        ("tail: u32, head: u32", "head: u32, tail: u32"),
-        ("worst_strain: f32", "worse_strain: f32"),
-        ("translation: vec3<f32>, relocated: u32", "relocated: u32, translation: vec3<f32>"),
-        ("h: f32, substep: u32", "h: f32, more: u32, substep: u32"),
+    let sources = sources();
+    let mut found = BTreeSet::new();
+    for (stem, name, here, there) in [
+        ("contact", "SolidRow", "friction: f32, sliding: f32", "sliding: f32, friction: f32"),
+        ("contact", "Contact", "normal: vec3<f32>, solid: u32, base:", "base: vec3<f32>, solid: u32, normal:"),
+        ("bending", "HingeRow", "rest: f32, stiffness: f32", "stiffness: f32, rest: f32"),
+        ("bending", "HingeGradients", "corners:", "more: vec4<f32>, corners:"),
+        ("yarn_sweep", "LineRow", "direction: vec3<f32>, diagonal: f32", "diagonal: f32, direction: vec3<f32>"),
+        ("yarn_sweep", "YarnSpan", "first: u32, count: u32", "count: u32, first: u32"),
+        ("gauss_seidel", "Link", "tail: u32, head: u32", "head: u32, tail: u32"),
+        ("gauss_seidel", "Vertex", "position: vec3<f32>, inverse_mass: f32", "inverse_mass: f32, position: vec3<f32>"),
+        ("gauss_seidel", "Frame", "stretch_min: f32, stretch_max: f32", "stretch_max: f32, stretch_min: f32"),
+        ("gauss_seidel", "Clock", "recall: f32, force: f32", "force: f32, recall: f32"),
+        ("gauss_seidel", "Range", "first: u32, end: u32", "end: u32, first: u32"),
+        ("control", "Meters", "strain: f32, worst_strain: f32", "worst_strain: f32, strain: f32"),
+        ("wind", "Air", "drag: f32, lift: f32", "lift: f32, drag: f32"),
+        ("rest", "Rest", "speed: f32, time: f32", "time: f32, speed: f32"),
+        ("elastic", "Elastic", "tolerance: f32, loosest: f32", "loosest: f32, tolerance: f32"),
+        ("jacobi", "JacobiLive", "relaxation: f32, blend: f32", "blend: f32, relaxation: f32"),
+        ("warm_start", "FastProjectionLive", "slack: f32, warm_start: f32", "warm_start: f32, slack: f32"),
+        ("chords", "YarnSweepLive", "slack: f32, chords_from: f32", "chords_from: f32, slack: f32"),
     ] {
-        assert!(PRELUDE.contains(here), "the prelude has changed: {here}");
-        assert_ne!(structures(&PRELUDE.replace(here, there)), rust, "missed: {there}");
+        let text = sources[stem].text();
+        prepared(stem, &text).unwrap_or_else(|error| panic!("{stem}: {error}"));
+        let start = text.find(&format!("struct {name} {{")).unwrap_or_else(|| panic!("{stem} has no {name}"));
+        let (before, declared) = text.split_at(start);
+        assert!(declared.contains(here), "{name} has changed");
+        match prepared(stem, &format!("{before}{}", declared.replacen(here, there, 1))) {
+            Err(Error::Field { problem, .. }) => assert!(problem.contains(name), "{problem}"),
+            // The text itself may have come to contradict itself, where it makes such a structure.
+            Err(Error::Shader { .. }) => {}
+            other => panic!("{name}: {there} is {other:?}"),
+        }
+        found.insert(name);
     }
+    // Nothing that is bound is left out of this test.
+    let mut bound = BTreeSet::from(["Range".to_owned()]);
+    uses(&mut |dispatch, shader, _| {
+        let interface = shader.interface(dispatch.kernel.name).expect("the kernel is in its file");
+        bound.extend(interface.bindings.into_iter().filter(|one| !one.members.is_empty()).map(|one| one.element));
+    });
+    assert_eq!(bound, found.into_iter().map(str::to_owned).collect());
 }
 
+/// Numbers that have a name stand in Rust; numbers without one are those of a formula.
 #[test]
-fn constants_of_the_prelude_are_those_of_rust() {
-    let shader = Shader::parse("").expect("the prelude parses");
-    let module = &shader.module;
-    let mut found = BTreeMap::new();
-    for (_, constant) in module.constants.iter() {
-        if let (Some(name), naga::Expression::Literal(Literal::U32(value))) =
-            (&constant.name, &module.global_expressions[constant.init])
-        {
-            found.insert(name.as_str(), *value);
+fn no_number_stands_in_both_languages() {
+    const OF_FORMULAS: [&str; 7] = ["0.0", "0.25", "0.5", "1.0", "2.0", "3.0", "8.0"];
+    for (stem, source) in sources() {
+        for file in source.files() {
+            for line in file.wgsl.lines() {
+                let code = line.split("//").next().unwrap_or_default();
+                assert!(!code.trim_start().starts_with("const "), "{}: {line}", file.stem);
+                let numbers = code.split(|letter: char| !(letter.is_ascii_alphanumeric() || "._".contains(letter)));
+                for number in numbers.filter(|word| word.starts_with(|first: char| first.is_ascii_digit())) {
+                    let whole = number.strip_suffix('u').unwrap_or(number).parse::<u32>().is_ok();
+                    let bits = number.starts_with("0x");
+                    assert!(whole || bits || OF_FORMULAS.contains(&number), "{stem}: {number} in {line}");
+                }
+            }
         }
     }
-    let expected = BTreeMap::from([
-        ("GROUP", GROUP as u32),
-        ("STRAIN", sums::STRAIN),
-        ("CURVATURE", sums::CURVATURE),
-        ("RESIDUAL", sums::RESIDUAL),
-        ("PREVIOUS", sums::PREVIOUS),
-        ("LOAD", sums::LOAD),
-        ("CONTACT_CHANGED", CONTACT_CHANGED),
-        ("REJECTED_FRAMES", REJECTED_FRAMES),
-    ]);
-    assert_eq!(found, expected, "WGSL (left) and Rust (right)");
     let slots: BTreeSet<u32> = [sums::STRAIN, sums::CURVATURE, sums::RESIDUAL, sums::PREVIOUS, sums::LOAD].into();
     assert_eq!(slots, (0..sums::COUNT as u32).collect(), "each slot of `sums` has one name");
-
-    // Lengths of arrays of fixed size.
-    let lengths = |wanted: &str| {
-        module.global_variables.iter().find_map(|(_, variable)| match module.types[variable.ty].inner {
-            TypeInner::Array { size: naga::ArraySize::Constant(count), .. }
-                if variable.name.as_deref() == Some(wanted) =>
-            {
-                Some(count.get() as usize)
-            }
-            _ => None,
-        })
-    };
-    assert_eq!(lengths("guards"), Some(GUARDS / 4), "four words to a vector");
-    assert_eq!(lengths("sums"), Some(sums::COUNT));
-    assert_eq!(lengths("lanes"), Some(GROUP));
 }
 
 #[test]
@@ -222,10 +222,10 @@ fn every_kernel_obeys_the_guard_of_its_loop() {
     });
     assert!(kernels > 0);
     // The check can fail.
-    let blind = Shader::parse(
+    let blind = Shader::parse(with_prelude(
         "@group(0) @binding(0) var<storage, read_write> velocities: array<vec4<f32>>;
          @compute @workgroup_size(GROUP) fn blind(i: Invocation) { velocities[element(i)].x = 0.0; }",
-    );
+    ));
     let blind = blind.expect("it is valid").interface("blind").expect("it exists");
     assert!(blind.bindings.iter().all(|binding| binding.name != "guards"));
 }
@@ -261,7 +261,7 @@ fn every_kernel_stays_within_the_default_limits() {
     let count = |interface: &Interface, uniform: bool| {
         interface.bindings.iter().filter(|binding| (binding.access == Access::Uniform) == uniform).count()
     };
-    let crowded = Shader::parse(CROWDED).expect("it is valid").interface("crowded").expect("it exists");
+    let crowded = Shader::parse(with_prelude(CROWDED)).expect("it is valid").interface("crowded").expect("it exists");
     assert_eq!(count(&crowded, false), 11, "the count can fail");
     let mut kernels = 0;
     uses(&mut |dispatch, shader, _| {
@@ -283,7 +283,7 @@ fn every_kernel_stays_within_the_default_limits() {
 #[test]
 fn workgroup_memory_and_types_are_portable() {
     for (name, shader) in parsed() {
-        let module = &shader.module;
+        let module = &module(&shader);
         let mut layouter = naga::proc::Layouter::default();
         layouter.update(module.to_ctx()).expect("the module has a layout");
         let mut shared = 0;
@@ -325,7 +325,9 @@ fn nothing(_: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-const PLANTED: &str = "
+static PLANTED: Source = Source::new(
+    "planted",
+    "
     @group(0) @binding(0) var<storage, read_write> velocities: array<vec4<f32>>;
     @group(0) @binding(1) var<storage, read> elevations: array<f32>;
     @group(0) @binding(2) var<storage, read_write> displacements: array<vec2<f32>>;
@@ -347,11 +349,12 @@ const PLANTED: &str = "
     }
     @compute @workgroup_size(GROUP) fn sound(i: Invocation) {
         if (running() && element(i) < range.end) { velocities[element(i)].x = 0.0; }
-    }";
+    }",
+);
 
 /// Tries to prepare, and then to run, one use of a kernel.
 fn attempt(kernel: &'static Kernel, renames: &'static [(&'static str, &'static str)]) -> Result<()> {
-    let mut fields = Fields::new(Sizes { vertices: 4, ..Default::default() }, &[])?;
+    let mut fields = Fields::new(Sizes { vertices: 4, ..Default::default() }, taut::stage::fields::SHARED.to_vec())?;
     fields.get_mut::<u32>("guards")?[0] = 1;
     let dispatch =
         Dispatch { kernel, renames, context: &[], range: 0..4, guard: 0, arguments: [0; 4], part: Default::default() };
@@ -369,31 +372,32 @@ fn expect_field(outcome: Result<()>, field: &str, says: &str) {
 
 #[test]
 fn planted_errors_are_found() {
-    static SOUND: Kernel = Kernel::new("sound", PLANTED, nothing);
+    static SOUND: Kernel = Kernel::new("sound", &PLANTED, nothing);
     attempt(&SOUND, &[]).expect("the plain kernel is sound");
 
-    static UNKNOWN: Kernel = Kernel::new("unknown", PLANTED, nothing);
+    static UNKNOWN: Kernel = Kernel::new("unknown", &PLANTED, nothing);
     expect_field(attempt(&UNKNOWN, &[]), "elevations", "not in the table");
 
-    static NARROW: Kernel = Kernel::new("narrow", PLANTED, nothing);
+    static NARROW: Kernel = Kernel::new("narrow", &PLANTED, nothing);
     expect_field(attempt(&NARROW, &[]), "displacements", "holds vec4<f32> of 16 bytes, not vec2<f32> of 8");
 
     // One field under two names: by the renames of a use, by the aliases of a kernel, by a rename onto a direct name.
-    static TWICE: Kernel = Kernel::new("twice", PLANTED, nothing);
+    static TWICE: Kernel = Kernel::new("twice", &PLANTED, nothing);
     const BOTH: &[(&str, &str)] = &[("left", "forces"), ("right", "forces")];
     expect_field(attempt(&TWICE, BOTH), "forces", "two names");
-    static ALIASED: Kernel = Kernel::new("twice", PLANTED, nothing).aliases(BOTH);
+    static ALIASED: Kernel = Kernel::new("twice", &PLANTED, nothing).aliases(BOTH);
     expect_field(attempt(&ALIASED, &[]), "forces", "two names");
     expect_field(attempt(&TWICE, &[("left", "velocities"), ("right", "forces")]), "velocities", "two names");
     attempt(&TWICE, &[("left", "forces"), ("right", "starts")]).expect("two fields under two names are sound");
 
-    static OUTSIDE: Kernel = Kernel::new("outside", PLANTED, nothing);
+    static OUTSIDE: Kernel = Kernel::new("outside", &PLANTED, nothing);
     assert!(matches!(attempt(&OUTSIDE, &[]), Err(Error::Shader { message }) if message.contains("group 0")));
-    static MISSING: Kernel = Kernel::new("missing", PLANTED, nothing);
+    static MISSING: Kernel = Kernel::new("missing", &PLANTED, nothing);
     assert!(
         matches!(attempt(&MISSING, &[]), Err(Error::Shader { message }) if message.contains("no such entry point"))
     );
-    static BROKEN: Kernel = Kernel::new("broken", "fn broken( {}", nothing);
+    static BROKEN_TEXT: Source = Source::new("broken", "fn broken( {}");
+    static BROKEN: Kernel = Kernel::new("broken", &BROKEN_TEXT, nothing);
     assert!(matches!(attempt(&BROKEN, &[]), Err(Error::Shader { .. })));
 }
 
@@ -403,13 +407,13 @@ fn bodies_cannot_leave_their_interface() {
     fn reads_more(run: &mut Run<'_>) -> Result<()> {
         run.read::<[f32; 4]>("forces").map(|_| ())
     }
-    static MORE: Kernel = Kernel::new("sound", PLANTED, reads_more);
+    static MORE: Kernel = Kernel::new("sound", &PLANTED, reads_more);
     expect_field(attempt(&MORE, &[]), "forces", "not used by this kernel's WGSL");
 
     fn writes_read_only(run: &mut Run<'_>) -> Result<()> {
         run.write::<[f32; 4]>("left").map(|_| ())
     }
-    static WRITES: Kernel = Kernel::new("twice", PLANTED, writes_read_only);
+    static WRITES: Kernel = Kernel::new("twice", &PLANTED, writes_read_only);
     expect_field(
         attempt(&WRITES, &[("left", "forces"), ("right", "starts")]),
         "left",
@@ -419,13 +423,13 @@ fn bodies_cannot_leave_their_interface() {
     fn reads_written(run: &mut Run<'_>) -> Result<()> {
         run.read::<[f32; 4]>("velocities").map(|_| ())
     }
-    static READS: Kernel = Kernel::new("sound", PLANTED, reads_written);
+    static READS: Kernel = Kernel::new("sound", &PLANTED, reads_written);
     expect_field(attempt(&READS, &[]), "velocities", "is written by this kernel's WGSL");
 
     fn views_wrongly(run: &mut Run<'_>) -> Result<()> {
         run.write::<[f32; 2]>("velocities").map(|_| ())
     }
-    static VIEWS: Kernel = Kernel::new("sound", PLANTED, views_wrongly);
+    static VIEWS: Kernel = Kernel::new("sound", &PLANTED, views_wrongly);
     expect_field(attempt(&VIEWS, &[]), "velocities", "cannot be viewed as vec2<f32>");
 }
 
@@ -542,13 +546,13 @@ fn tint_accepts_every_file() {
     let mut shaders: Vec<(String, String, Vec<String>)> = Vec::new();
     for (name, shader) in parsed() {
         let entries = shader.entry_points().map(str::to_owned).collect();
-        shaders.push((name, shader.text, entries));
+        shaders.push((name.to_owned(), shader.text, entries));
     }
     #[cfg(feature = "render")]
     shaders.push(("render".into(), taut::render::WGSL.into(), vec!["measure_strain".into(), "gather_rods".into()]));
     for (name, text) in [("uneven", UNEVEN), ("crowded", CROWDED)] {
         // naga accepts both, which is why Tint is asked.
-        let shader = Shader::parse(text).expect("naga accepts it");
+        let shader = Shader::parse(with_prelude(text)).expect("naga accepts it");
         shaders.push((name.into(), shader.text, vec![name.into()]));
     }
     let answers = match dawn().and_then(|dawn| tint(&dawn, &shaders)) {

@@ -77,8 +77,8 @@ fn delaunay(points: &[[f64; 2]]) -> Vec<[u32; 3]> {
     inner.filter(|v| twice_area(v.map(|v| points[v as usize])).abs() > 1e-7).collect()
 }
 
-/// An irregular sheet with as many vertices as a grid: points moved by up to `jitter` of an edge from their places, or, where
-/// there is none, anywhere and then spread evenly. In metres, in the XZ plane.
+/// An irregular sheet with as many vertices as a grid: points moved by up to `jitter` of an edge from their places, or,
+/// where there is none, anywhere and then spread evenly. In metres, in the XZ plane.
 fn irregular(size: u32, jitter: Option<f64>) -> (Vec<[f32; 3]>, Vec<Face>) {
     let (mut state, cells) = (1, f64::from(size - 1));
     let mut points = Vec::new();

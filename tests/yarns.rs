@@ -6,7 +6,7 @@ use common::*;
 use taut::yarns::Yarns;
 use taut::{
     Cloth, Face, FastProjection, Mass, Mesh, MeshDescriptor, Method, Preconditioner, Result, Scene, Settings, Substeps,
-    YarnSweep, scene,
+    Weave, YarnSweep, scene,
 };
 
 /// Checks what every mesh's yarns must satisfy; returns (families, yarns, closed yarns, longest).
@@ -96,7 +96,8 @@ fn a_grid_has_warp_and_weft() -> Result<()> {
 
 #[test]
 fn a_yarn_that_would_cross_itself_ends() -> Result<()> {
-    // A cone: the side x = 0 of a sheet is sewn to its side y = 0, so row j goes on as column j and meets itself at (j, j).
+    // A cone: the side x = 0 of a sheet is sewn to its side y = 0, so row j goes on as column j and meets itself at (j,
+    // j).
     let n = 7u32;
     let id = |x: u32, y: u32| if x == 0 { y * n } else { x * n + y };
     let mut used = vec![u32::MAX; (n * n) as usize];
@@ -119,6 +120,37 @@ fn a_yarn_that_would_cross_itself_ends() -> Result<()> {
     }
     let (families, yarns, ..) = check(&mesh(positions, faces)?);
     assert!(families >= 2 && yarns > n as usize);
+    Ok(())
+}
+
+#[test]
+fn no_edge_is_lost_where_a_yarn_crosses_itself_behind_its_smallest_edge() -> Result<()> {
+    let mut random = Random(1);
+    let mut accepted = 0;
+    for _ in 0..2000 {
+        let count = 5 + random.below(8);
+        let positions = (0..count).map(|_| [0; 3].map(|_: u8| random.within(0.0, 1.0) as f32)).collect();
+        let faces = (0..2 + random.below(8)).map(|_| {
+            let mut vertices: Vec<u32> = (0..count as u32).collect();
+            random.shuffle(&mut vertices);
+            let [a, b, c, d, ..] = vertices[..] else { unreachable!("there are more than four") };
+            if random.below(2) == 0 { Face::Triangle([a, b, c]) } else { Face::Quad([a, b, c, d]) }
+        });
+        let faces: Vec<Face> = faces.collect();
+        let weave = (random.below(2) == 0).then_some(Weave::Sides);
+        let mass = Mass::PerVertex(vec![1.0; count]);
+        // The same face twice is refused.
+        if let Ok(mesh) = Mesh::new(MeshDescriptor { positions, faces, mass, weave, ..Default::default() }) {
+            check(&mesh);
+            accepted += 1;
+        }
+    }
+    assert!(accepted > 1000, "{accepted}");
+    // Where it was found.
+    let positions = vec![[1.0, 3.0, 0.0], [1.0, 1.0, 2.0], [1.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 0.0, 0.001]];
+    let faces = vec![Face::Triangle([0, 1, 3]), Face::Quad([2, 0, 1, 3]), Face::Triangle([2, 0, 4])];
+    let mass = Mass::PerVertex(vec![1.0; 5]);
+    check(&Mesh::new(MeshDescriptor { positions, faces, mass, weave: Some(Weave::Sides), ..Default::default() })?);
     Ok(())
 }
 
@@ -311,8 +343,9 @@ fn the_line_solve_is_exact_on_yarns_of_every_kind() {
             })
             .collect();
         let ends = vec![0, count as u32];
-        // Bounds on the error relative to the motion: rounding (6e-8) times the condition of a string, about 1.6 m² for a
-        // taut one and far less for the others. A row fixed at both ends is softer still: its condition is that of its sag.
+        // Bounds on the error relative to the motion: rounding (6e-8) times the condition of a string, about 1.6 m² for
+        // a taut one and far less for the others. A row fixed at both ends is softer still: its condition is that of
+        // its sag.
         let string = 2e-7 * (10.0 + (count * count) as f64);
         let mut cases = vec![
             ("taut", yarn(&taut, vec![0], false), string),

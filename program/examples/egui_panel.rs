@@ -1,6 +1,8 @@
-//! Cloth in a panel of an egui program: stepped in egui's own encoder, drawn in egui's own render pass, never waited for.
+//! Cloth in a panel of an egui program: stepped in egui's own encoder, drawn in egui's own render pass, never waited
+//! for.
 //!
-//! `cargo run --release --features viewer --example egui_panel [FRAMES]`; with a number it closes itself after as many frames.
+//! `cargo run --release --features viewer --example egui_panel [FRAMES]`; with a number it closes itself after as many
+//! frames.
 
 use std::error::Error;
 

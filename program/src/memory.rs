@@ -15,7 +15,7 @@ const SMALL: u32 = 8;
 pub(crate) fn check(options: &SubjectOptions) -> Result<()> {
     let (name, size) = (options.scene.as_str(), options.size);
     let sizes = Scene::expected_sizes(name, size)?;
-    let settings = options.settings(&Scene::named(name, size.min(SMALL))?);
+    let settings = options.settings(&Scene::named(name, size.min(SMALL))?)?;
     let estimate = MemoryEstimate::new(&sizes, &settings)?;
     if options.backend == BackendName::Gpu {
         // Devices are opened with these.

@@ -22,8 +22,8 @@ pub(crate) struct MeshOptions {
     #[arg(long, requires = "mesh")]
     pair_triangles: bool,
 
-    /// Where the warp of triangles runs: along the first texture coordinate (uv), as most of their sides do (sides), along
-    /// an axis, or nowhere (off: then they lock); auto is uv where the mesh has a texture, else sides
+    /// Where the warp of triangles runs: along the first texture coordinate (uv), as most of their sides do (sides),
+    /// along an axis, or nowhere (off: then they lock); auto is uv where the mesh has a texture, else sides
     #[arg(long, value_name = "WARP", requires = "mesh", value_parser = warp(), default_value = "auto")]
     warp: Warp,
 

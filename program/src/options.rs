@@ -29,8 +29,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Write all frames to this file, too; repeatable. .pc2, .mdd, .npy; .obj, .ply: a file per frame where the name has
-    /// #### or %04d for its number, else the last frame
+    /// Write all frames to this file, too; repeatable. .pc2, .mdd, .npy; .obj, .ply: a file per frame where the
+    /// name has #### or %04d for its number, else the last frame
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(export))]
     pub(crate) export: Vec<Target>,
 
@@ -72,8 +72,8 @@ pub(crate) struct SubjectOptions {
     #[command(flatten)]
     pub(crate) own: crate::mesh::MeshOptions,
 
-    /// Move every start coordinate of what is not held by at most so much [m], 1e-5 if it is not said: bends what is flat
-    /// and upright
+    /// Move every start coordinate of what is not held by at most so much [m], 1e-5 if it is not said: bends what is
+    /// flat and upright
     #[arg(long, value_name = "METRES", num_args = 0..=1, default_missing_value = "1e-5", value_parser = noise,
         allow_negative_numbers = true)]
     noise: Option<f32>,
@@ -90,6 +90,11 @@ pub(crate) struct SubjectOptions {
         value_parser = PossibleValuesParser::new(Method::NAMES)
     )]
     pub(crate) solver: String,
+
+    /// Parameter of the solver, as yarn_sweep.sweeps=300; may be given several times. `taut scene NAME` and the
+    /// documentation of scene files list them
+    #[arg(long, value_name = "TABLE.NAME=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, String)>,
 
     /// Largest strain allowed: a fraction (0.01) or percent (1%)
     #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = strain, allow_hyphen_values = true)]
@@ -111,7 +116,8 @@ pub(crate) struct SubjectOptions {
     #[arg(long)]
     pub(crate) bdf2: bool,
 
-    /// Rate at which still air takes speed [1/s]: 2 brings a swinging sheet to rest within seconds [default: the scene's]
+    /// Rate at which still air takes speed [1/s]: 2 brings a swinging sheet to rest within seconds [default: the
+    /// scene's]
     #[arg(long, value_name = "RATE", value_parser = drag, allow_negative_numbers = true)]
     drag: Option<f32>,
 
@@ -166,7 +172,8 @@ impl SubjectOptions {
     }
 
     /// Settings of the library: those of the scene, and what was asked for.
-    pub(crate) fn settings(&self, scene: &Scene) -> Settings {
+    /// Fails, in one sentence, for a parameter that the solver does not have.
+    pub(crate) fn settings(&self, scene: &Scene) -> anyhow::Result<Settings> {
         let mut settings = scene.settings.clone();
         if self.decides("strain") {
             settings.strain_limit = at_most(self.strain);
@@ -186,7 +193,10 @@ impl SubjectOptions {
         if self.decides("preconditioner") {
             settings.method = self.preconditioned(settings.method);
         }
-        settings
+        for (parameter, value) in &self.set {
+            settings.method.set(parameter, value).map_err(|problem| anyhow::anyhow!("--set: {problem}"))?;
+        }
+        Ok(settings)
     }
 
     fn preconditioned(&self, method: Method) -> Method {
@@ -333,6 +343,14 @@ fn number_of(value: f64) -> String {
 
 fn number(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "it is not a number".to_owned())
+}
+
+/// A name and a value.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be TABLE.NAME=VALUE, as yarn_sweep.sweeps=300".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -99,7 +99,8 @@ impl Files {
     }
 
     /// Puts all files in place and tells their names. The largest goes first: if one cannot be completed it is that.
-    /// `early` is the mesh and the last positions of a run that was stopped: then there are fewer frames than were promised.
+    /// `early` is the mesh and the last positions of a run that was stopped: then there are fewer frames than were
+    /// promised.
     pub(crate) fn finish(mut self, report: &Value, early: Option<(&Mesh, &[[f32; 3]])>) -> Result<Vec<PathBuf>> {
         for file in &mut self.reports {
             let path = file.path().to_owned();

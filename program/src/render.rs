@@ -262,8 +262,8 @@ impl Pictures {
         self.every.map_or(frame == self.last, |every| frame.is_multiple_of(every))
     }
 
-    /// Draws a frame, if it is one of those that are drawn. The positions are needed where they are not on the GPU anyway, and
-    /// to follow what falls.
+    /// Draws a frame, if it is one of those that are drawn. The positions are needed where they are not on the GPU
+    /// anyway, and to follow what falls.
     pub(crate) fn add(&mut self, frame: u32, positions: &[[f32; 3]], solids: &[Solid]) -> Result<()> {
         if self.start[0].is_nan() {
             self.start = center(positions);
@@ -449,8 +449,8 @@ fn filed_scene(file: &str, size: Option<u32>) -> taut::Result<Scene> {
     file.scene()
 }
 
-/// The scene of a run whose mesh or scene came from a file that is gone or has changed: the mesh is the run's `rest.obj`,
-/// and there are no solids.
+/// The scene of a run whose mesh or scene came from a file that is gone or has changed: the mesh is the run's
+/// `rest.obj`, and there are no solids.
 fn imported_scene(directory: &Path, name: &str) -> Result<Scene> {
     // Nothing is welded: the point cache counts the vertices as they are.
     let options = import::Options { weld: None, ..Default::default() };

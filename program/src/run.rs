@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let (options, subject) = (&options, &options.subject);
     let frames = options.frames()?;
     subject.check_adapter()?;
-    let settings = subject.settings(&scene);
+    let settings = subject.settings(&scene)?;
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), subject.dt())?;
     Files::check(options)?;
@@ -169,8 +169,8 @@ fn simulate(
     if let Some(pictures) = pictures {
         pictures.add(0, &start.positions, cloth.solids())?;
     }
-    // A frame that is cancelled is taken back, but not what the script did before it: it may have let go of vertices, and
-    // then there is no checkpoint before the next step.
+    // A frame that is cancelled is taken back, but not what the script did before it: it may have let go of vertices,
+    // and then there is no checkpoint before the next step.
     let releases = options.checkpoint.is_some() && script.pins.iter().any(|group| group.until.is_some());
     let mut state = None;
     while tally.frames() < frames && !cancel.is_cancelled() {

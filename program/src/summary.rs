@@ -151,9 +151,9 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// `substeps`, `iterations`, `inner_iterations`, `elastic_iterations` and `dispatches_per_frame` are means over the frames, `seconds_per_frame` is the
-    /// median; `missed_substeps` counts those of the whole run that the device left over the limit; `part_seconds` says where the time
-    /// of the whole run went on the CPU.
+    /// `substeps`, `iterations`, `inner_iterations`, `elastic_iterations` and `dispatches_per_frame` are means over the
+    /// frames, `seconds_per_frame` is the median; `missed_substeps` counts those of the whole run that the device left
+    /// over the limit; `part_seconds` says where the time of the whole run went on the CPU.
     pub(crate) fn json(&self) -> Value {
         let Self { subject, tally, complete } = self;
         let named = |(part, seconds): (Part, f64)| (part.name().to_owned(), seconds.into());

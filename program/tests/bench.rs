@@ -84,7 +84,8 @@ fn the_paper_is_reproduced_at_toy_size() {
     let file = json(&path.join("r.json"));
     assert_eq!(file["complete"], true);
     let rows = file["rows"].as_array().expect("rows");
-    // Three tasks of a chain with three methods and two of ours, three of a curtain with three methods and four of ours.
+    // Three tasks of a chain with three methods and two of ours, three of a curtain with three methods and four of
+    // ours.
     assert_eq!(rows.len(), 3 * 5 + 3 * 7);
     for row in rows {
         let number = |name: &str| row[name].as_f64().expect("a number");

@@ -486,3 +486,22 @@ fn a_resumed_run_goes_on_where_it_stopped() {
     let (code, said) = run(&format!("{scene} --resume none.taut"));
     assert!(code == Some(2) && said.contains("cannot resume from none.taut"), "{said}");
 }
+
+#[test]
+fn parameters_of_the_solver_are_set_and_refused_in_one_sentence() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let run = |arguments: &str| {
+        run_in(directory.path(), &format!("run chain --size 4 --seconds 0.1 --backend cpu {arguments}"))
+    };
+    assert_eq!(run("--set yarn_sweep.sweeps=3 --set fast_projection.warm_start=1 --quiet").code, Some(0));
+    for (arguments, said) in [
+        ("--set yarn_sweep.speed=3", "taut: --set: auto has no parameter yarn_sweep.speed"),
+        ("--set jacobi.blend=0.1", "taut: --set: auto has no parameter jacobi.blend"),
+        ("--set yarn_sweep.sweeps=many", "taut: --set: yarn_sweep.sweeps must be at least 1, not many"),
+        ("--set yarn_sweep.sweeps=0", "taut: sweeps is 0, but must be at least 1"),
+    ] {
+        let finished = run(arguments);
+        assert_eq!(finished.code, Some(2), "{arguments}: {finished:?}");
+        assert!(finished.said().contains(said.trim_start_matches("taut: ")), "{finished:?}");
+    }
+}

@@ -32,9 +32,9 @@ impl Cloth {
     /// Lets [`Cloth::step`] and [`Cloth::step_async`] be stopped by a handle; `None` for no more. Recorded frames
     /// ([`Cloth::encode_step`]) are the caller's to stop.
     ///
-    /// The cloth then keeps a copy of the state that a frame starts from, on the GPU where it runs there: a quarter more
-    /// memory, and one copy per frame. On a GPU submissions do not run ahead of each other, so that what must be waited for
-    /// is one of [`crate::Settings::dispatches_per_submission`].
+    /// The cloth then keeps a copy of the state that a frame starts from, on the GPU where it runs there: a quarter
+    /// more memory, and one copy per frame. On a GPU submissions do not run ahead of each other, so that what must be
+    /// waited for is one of [`crate::Settings::dispatches_per_submission`].
     pub fn set_cancel(&mut self, cancel: Option<Cancel>) {
         if cancel.is_none()
             && let Engine::Gpu(runner) = &mut self.engine

@@ -1,37 +1,36 @@
 //! The complete state as bytes, for going on later.
 //!
-//! Little-endian: `TAUTSAVE`, version (`u32`), 0 (`u32`), fingerprint of the cloth (`u64`), frame (`u64`), phase of the gusts
-//! (`f64`), time saved up (`f32`), number of solids (`u32`); for each solid rotation (x, y, z, w), translation, velocity and
-//! angular velocity (`f32`); number of fields (`u32`); for each field the length of its name (`u32`), its name, its number
-//! of words (`u32`) and its words (`u32`); at the end the [`Checksum`] of everything before it (`u64`).
+//! Little-endian: `TAUTSAVE`, version (`u32`), 0 (`u32`), fingerprint of the cloth (`u64`), frame (`u64`), phase of the
+//! gusts (`f64`), time saved up (`f32`), number of solids (`u32`); for each solid rotation (x, y, z, w), translation,
+//! velocity and angular velocity (`f32`); number of fields (`u32`); for each field the length of its name (`u32`), its
+//! name, its number of words (`u32`) and its words (`u32`); at the end the [`Checksum`] of everything before it
+//! (`u64`).
 
 use super::{Cloth, Engine, Pose, Shape};
 use crate::error::{Error, Result};
 use crate::fields::{Fields, Spec};
 use crate::gpu::readback::Waiting;
 use crate::io::checksum::Checksum;
-use crate::params::Vertex;
+use crate::params::{FARTHEST, Vertex};
 use crate::solid::Solid;
-use crate::stage::hold::FREE;
+use crate::stage::freedom::FREE;
 
 const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Rotation, translation, velocity and angular velocity.
 const SOLID_WORDS: usize = 13;
 /// What is there besides solids and fields: everything up to the number of solids, that of fields, and the checksum.
 const HEADER: usize = 48 + 4 + 8;
-/// What reports are made of; the rest of the state is what is persistent.
-const REPORTED: [&str; 5] = ["meters", "faults", "reactions", "tensions", "normals"];
 
 /// Whether a checkpoint has the field.
 pub(super) fn saved(spec: &Spec) -> bool {
-    spec.persistent || spec.name.starts_with("user_") || REPORTED.contains(&spec.name)
+    spec.persistent || spec.name.starts_with("user_")
 }
 
 impl Cloth {
-    /// The complete state after the last frame, to be written to a file. A cloth that is made in the same way and takes it
-    /// by [`Cloth::restore`] goes on as this one does, to the last bit on the same adapter. Mesh and settings are not in
-    /// it. Waits for the GPU.
+    /// The complete state after the last frame, to be written to a file. A cloth that is made in the same way and takes
+    /// it by [`Cloth::restore`] goes on as this one does, to the last bit on the same adapter. Mesh and settings are
+    /// not in it. Waits for the GPU.
     ///
     /// ```
     /// use taut::{Cloth, FrameInput, Settings, scene};
@@ -50,8 +49,8 @@ impl Cloth {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] if a teleport, an impulse or a changed hold waits for the next frame, or a frame was dropped
-    /// half-way; [`Error::Device`] if the device fails.
+    /// [`Error::Checkpoint`] if a teleport, an impulse or a changed hold waits for the next frame, or a frame was
+    /// dropped half-way; [`Error::Device`] if the device fails.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn checkpoint(&self) -> Result<Vec<u8>> {
         pollster::block_on(self.checkpoint_with(Waiting::Block))
@@ -121,12 +120,12 @@ impl Cloth {
         Ok(std::borrow::Cow::Owned(fields))
     }
 
-    /// Takes over the state of [`Cloth::checkpoint`]. On a GPU it takes effect with the next submission, before anything
-    /// recorded but not yet submitted.
+    /// Takes over the state of [`Cloth::checkpoint`]. On a GPU it takes effect with the next submission, before
+    /// anything recorded but not yet submitted.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] if the bytes are damaged, of another version, or of another cloth, [`Error::DeviceLost`]; then
-    /// nothing has changed.
+    /// [`Error::Checkpoint`] if the bytes are damaged, of another version, or of another cloth, [`Error::DeviceLost`];
+    /// then nothing has changed.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let restored = Restored::read(bytes, &self.shape, &self.solids, &self.fields)?;
         self.check_device()?;
@@ -173,7 +172,9 @@ impl Restored {
         if found.value() != u64::from_le_bytes(*checksum) {
             return Err(refused("it is damaged: its checksum is wrong"));
         }
-        reader.word()?;
+        if reader.word()? != 0 {
+            return Err(refused("it says something that only a later version knows"));
+        }
         if u64::from_le_bytes(reader.take()?) != fingerprint(shape) {
             return Err(refused("it is of another cloth"));
         }
@@ -204,19 +205,30 @@ impl Restored {
     }
 }
 
-/// What a forged file could still do: positions and velocities that are not finite would become public. The rest may be so
-/// after a rejected substep, and steps guard against it.
+/// What a forged file could still do: what is not finite would become public, at once or with a frame that is taken
+/// back, and what no step would accept would freeze the cloth. The rest may be so after a rejected substep, and steps
+/// guard against it.
 fn check(fields: &Fields, shape: &Shape) -> Result<()> {
+    // NaN is beyond everything.
+    let reached = |vector: &[f32]| vector.iter().all(|x| x.abs() <= FARTHEST);
     let masses = shape.mesh.inverse_masses();
     for (index, (vertex, inverse_mass)) in fields.get::<Vertex>("vertices")?.iter().zip(masses).enumerate() {
-        if !vertex.position.is_finite() || vertex.inverse_mass != inverse_mass {
-            return Err(refused(format!("vertex {index} is not finite, or has another mass")));
+        if !reached(&vertex.position.to_array()) || vertex.inverse_mass != inverse_mass {
+            return Err(refused(format!("vertex {index} is not finite, beyond 2⁴⁰ m, or of another mass")));
         }
     }
-    match fields.get::<[f32; 4]>("velocities")?.iter().position(|velocity| !velocity.iter().all(|x| x.is_finite())) {
-        Some(index) => Err(refused(format!("the velocity of vertex {index} is not finite"))),
-        None => Ok(()),
+    for name in ["velocities", "previous_velocities"] {
+        if let Some(index) = fields.get::<[f32; 4]>(name)?.iter().position(|velocity| !reached(&velocity[..])) {
+            return Err(refused(format!("{name} of vertex {index} are not finite or beyond 2⁴⁰ m/s")));
+        }
     }
+    for name in ["reactions", "normals"] {
+        let vectors = fields.get::<[f32; 4]>(name)?;
+        if let Some(index) = vectors.iter().position(|vector| !vector.iter().all(|x| x.is_finite())) {
+            return Err(refused(format!("{name} of vertex {index} are not finite")));
+        }
+    }
+    Ok(())
 }
 
 struct Reader<'a> {

@@ -7,6 +7,7 @@ mod input;
 mod read;
 mod recording;
 mod set_up;
+pub(crate) mod stages;
 mod state;
 mod user;
 mod world;
@@ -17,29 +18,30 @@ pub use recording::FrameCost;
 
 use std::sync::Arc;
 
-use bytemuck::bytes_of;
 use glam::{Vec3, Vec4};
 
 use crate::cancel::Cancel;
 use crate::cpu;
+use crate::error::within;
 use crate::error::{Error, Result};
-use crate::fields::{Fields, Sizes};
+use crate::fields::{Fields, Inputs, Sizes, Spec};
 use crate::gpu::readback::Waiting;
 use crate::gpu::{Backend, Gpu, runner};
 use crate::memory::{MemoryEstimate, check_available};
 use crate::mesh::Mesh;
-use crate::params::{Air, Frame, SolidRow};
+use crate::params::{Frame, SolidRow};
 use crate::program::{Part, Program};
 use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::solid::Solid;
-use crate::solver::{Method, within};
+use crate::solver::Method;
+use crate::stage::elastic::Elastic;
 use crate::stage::integrate::{Stepping, TARGET};
-use crate::stage::{elastic, rest};
 use crate::substeps::{Plan, StepBounds};
 use crate::topology::Topology;
-use recording::{Recorded, every_kernel, record};
+use recording::{Recorded, Writer};
 use set_up::set_up;
+use stages::Stages;
 
 /// A piece of cloth: mesh, state, settings, and the backend it runs on.
 #[derive(Debug)]
@@ -96,24 +98,18 @@ struct Shape {
     step_bounds: StepBounds,
     /// Mean mass of the free vertices \[kg\].
     mean_mass: f32,
-    /// Mass of light free vertices as a part of a quarter of the mean, which the corners of an even sheet have; at most 1.
+    /// Mass of light free vertices as a part of a quarter of the mean, which the corners of an even sheet have; at
+    /// most 1.
     lightness: f32,
     /// Rounding step of the start positions over the shortest edge.
     resolution: f32,
 }
 
 impl Shape {
-    /// r·r over τ⁴ of an elastic solve below which what is left accelerates vertices by less than [`elastic::LEFT`], in
-    /// the mean.
-    fn elastic_floor(&self) -> f32 {
-        let force = elastic::LEFT * self.mean_mass * self.lightness;
-        self.sizes.vertices as f32 * force * force
-    }
-
-    /// What may be left of an elastic solve, per second of the step. A residual is a force over all vertices: what is
-    /// little to most of them throws the lightest about.
-    fn elastic_tolerance(&self) -> f32 {
-        elastic::TOLERANCE / self.step_bounds.explicit_step() * self.lightness.sqrt()
+    /// What an elastic solve is told of this cloth.
+    fn elastic(&self, damping: f32) -> Elastic {
+        let Self { sizes, mean_mass, lightness, step_bounds, .. } = self;
+        Elastic::new(sizes.vertices, *mean_mass, *lightness, step_bounds.explicit_step(), damping, sizes.bends)
     }
 }
 
@@ -135,7 +131,8 @@ impl Cloth {
     /// A cloth on the CPU.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is not enough; as [`Settings::validate`]; [`Error::LengthMismatch`] or [`Error::NotFinite`] for the start positions.
+    /// [`Error::Memory`] if there is not enough; as [`Settings::validate`]; [`Error::LengthMismatch`] or
+    /// [`Error::NotFinite`] for the start positions.
     ///
     /// ```
     /// use taut::{Cloth, FrameInput, Settings, scene};
@@ -150,7 +147,7 @@ impl Cloth {
     pub fn on_cpu(scene: Scene, settings: Settings) -> Result<Self> {
         check_available(&scene, &settings)?;
         let (shape, solids, fields, recorded) = set_up(scene, &settings)?;
-        let runner = cpu::Runner::new(&every_kernel(&shape, &settings, &recorded)?, &fields)?;
+        let runner = cpu::Runner::new(&first(&shape, &settings).every_kernel(&recorded.plan)?, &fields)?;
         Ok(Self::assembled(shape, solids, settings, fields, Engine::Cpu(runner), recorded))
     }
 
@@ -162,7 +159,8 @@ impl Cloth {
         Self::memory_estimate(&scene, &settings)?.check_device(&gpu.device.limits())?;
         check_available(&scene, &settings)?;
         let (shape, solids, fields, recorded) = set_up(scene, &settings)?;
-        let mut runner = runner::Runner::new(gpu, &every_kernel(&shape, &settings, &recorded)?, &fields).await?;
+        let mut runner =
+            runner::Runner::new(gpu, &first(&shape, &settings).every_kernel(&recorded.plan)?, &fields).await?;
         runner.assemble(&recorded.program)?;
         Ok(Self::assembled(shape, solids, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
     }
@@ -278,8 +276,8 @@ impl Cloth {
         self.times.seconds(part)
     }
 
-    /// Seconds that the last [`Cloth::step`] took by the clock of its device; `None` on the CPU, for recorded frames, and
-    /// where the device is not timed ([`Gpu::timed`]).
+    /// Seconds that the last [`Cloth::step`] took by the clock of its device; `None` on the CPU, for recorded frames,
+    /// and where the device is not timed ([`Gpu::timed`]).
     pub fn gpu_seconds(&self) -> Option<f64> {
         self.runner().ok()?.seconds()
     }
@@ -307,11 +305,11 @@ impl Cloth {
 
     /// Changes settings other than the solver and the stages, which [`Cloth::set_method`] exchanges.
     ///
-    /// They hold for the next frame. A strain limit that is ten times smaller (1 % → 0.1 %) is held at the end of it already:
-    /// measured in hung, draped and blown sheets of up to 71 × 71 vertices, in motion and at rest. Where that frame is
-    /// not enough, the device has metered by how much and cuts the next one into more substeps; cloth that two pins
-    /// stretch ([`crate::scene::patch`]) and limits a thousand times smaller take up to three frames. Frames that are over
-    /// the new limit are reported so, whatever the old one was.
+    /// They hold for the next frame. A strain limit that is ten times smaller (1 % → 0.1 %) is held at the end of it
+    /// already: measured in hung, draped and blown sheets of up to 71 × 71 vertices, in motion and at rest. Where that
+    /// frame is not enough, the device has metered by how much and cuts the next one into more substeps; cloth that two
+    /// pins stretch ([`crate::scene::patch`]) and limits a thousand times smaller take up to three frames. Frames that
+    /// are over the new limit are reported so, whatever the old one was.
     ///
     /// # Errors
     /// As [`Settings::validate`]; then nothing has changed.
@@ -335,10 +333,10 @@ impl Cloth {
         let (settings, recorded) = self.recorded_with(method)?;
         match &mut self.engine {
             Engine::Cpu(runner) => {
-                *runner = cpu::Runner::new(&every_kernel(&self.shape, &settings, &recorded)?, &self.fields)?;
+                *runner = cpu::Runner::new(&first(&self.shape, &settings).every_kernel(&recorded.plan)?, &self.fields)?;
             }
             Engine::Gpu(runner) => {
-                runner.prepare(&every_kernel(&self.shape, &settings, &recorded)?, &self.fields).await?;
+                runner.prepare(&first(&self.shape, &settings).every_kernel(&recorded.plan)?, &self.fields).await?;
                 runner.assemble(&recorded.program)?;
             }
         }
@@ -359,9 +357,12 @@ impl Cloth {
     fn recorded_with(&self, method: Method) -> Result<(Settings, Recorded)> {
         method.solver().validate()?;
         let settings = Settings { method, ..self.settings.clone() };
-        let Recorded { asked, frame, budget, held, .. } = self.recorded;
-        let recorded = record(&self.shape, &settings, asked, frame, budget, held)?;
+        let recorded = self.writer(&settings).record(self.recorded.asked, None)?;
         Ok((settings, recorded))
+    }
+
+    fn writer<'a>(&'a self, settings: &'a Settings) -> Writer<'a> {
+        Writer { shape: &self.shape, settings, frame: self.frame, held: self.held > 0 }
     }
 
     /// Changes parameters of the solver: those that its documentation calls live cost nothing, counts record the step
@@ -382,7 +383,7 @@ impl Cloth {
         let (settings, recorded) = self.recorded_with(method)?;
         match &mut self.engine {
             Engine::Cpu(runner) => {
-                *runner = cpu::Runner::new(&every_kernel(&self.shape, &settings, &recorded)?, &self.fields)?;
+                *runner = cpu::Runner::new(&first(&self.shape, &settings).every_kernel(&recorded.plan)?, &self.fields)?;
             }
             Engine::Gpu(runner) => runner.assemble(&recorded.program)?,
         }
@@ -394,8 +395,8 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::NotFinite`] or [`Error::Command`] for bad input, [`Error::StepTooLarge`],
-    /// [`Error::DeviceLost`], [`Error::Device`] if the device fails otherwise, [`Error::Cancelled`] if a [`Cancel`] handle
-    /// stopped it. Not reaching the limit is no error: see [`Cloth::snapshot`].
+    /// [`Error::DeviceLost`], [`Error::Device`] if the device fails otherwise, [`Error::Cancelled`] if a [`Cancel`]
+    /// handle stopped it. Not reaching the limit is no error: see [`Cloth::snapshot`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn step(&mut self, input: &FrameInput<'_>) -> Result<()> {
         pollster::block_on(self.step_with(input, Waiting::Block))
@@ -421,39 +422,41 @@ impl Cloth {
     }
 
     async fn run_frame(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
-        let Some(frame) = self.begin(input, None)? else { return Ok(()) };
-        let (commands, solids) = (self.fields.index("commands")?, self.fields.index("solids")?);
-        self.dispatches = match &mut self.engine {
-            Engine::Cpu(runner) => {
-                self.fields.get_mut::<Frame>("frame")?[0] = frame;
-                self.times = cpu::Times::default();
-                runner.run_until(&self.recorded.program, &mut self.fields, &mut self.times, self.cancel.as_ref())?
-            }
-            Engine::Gpu(runner) => {
-                let most = self.settings.dispatches_per_submission.into();
-                let inputs = inputs(&frame, self.fields.words(commands), self.fields.words(solids));
-                runner.run(&inputs, most, waiting, self.cancel.as_ref()).await?
-            }
-        };
+        if !self.begin(input, None)? {
+            return Ok(());
+        }
+        if let Engine::Cpu(runner) = &mut self.engine {
+            self.times = cpu::Times::default();
+            let cancel = self.cancel.as_ref();
+            self.dispatches = runner.run_until(&self.recorded.program, &mut self.fields, &mut self.times, cancel)?;
+            return self.end();
+        }
+        let most = self.settings.dispatches_per_submission.into();
+        let cancel = self.cancel.clone();
+        let uploads = self.uploads().into_iter().map(|(name, bytes)| (name, bytes.to_vec())).collect::<Vec<_>>();
+        if let Engine::Gpu(runner) = &mut self.engine {
+            let uploads: Vec<(&str, &[u8])> = uploads.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+            self.dispatches = runner.run(&uploads, most, waiting, cancel.as_ref()).await?;
+        }
         self.end()
     }
 
     /// Records a frame into the caller's encoder as one compute pass; nothing is submitted, polled or waited for.
     /// Returns the number of dispatches recorded, at most [`Settings::dispatch_budget`].
     ///
-    /// Any number of frames may be recorded before one submission; each keeps its own inputs. Solids move on as frames are
-    /// recorded, whether they are submitted or not.
+    /// Any number of frames may be recorded before one submission; each keeps its own inputs. Solids move on as frames
+    /// are recorded, whether they are submitted or not.
     ///
     /// # Errors
     /// As [`Cloth::step`]; [`Error::NotOnGpu`], [`Error::Budget`] if the budget does not suffice for one iteration per
     /// substep.
     pub fn encode_step(&mut self, encoder: &mut wgpu::CommandEncoder, input: &FrameInput<'_>) -> Result<u64> {
         self.runner()?;
-        let Some(frame) = self.begin(input, Some(self.settings.dispatch_budget))? else { return Ok(0) };
-        let (commands, solids) = (self.fields.index("commands")?, self.fields.index("solids")?);
+        if !self.begin(input, Some(self.settings.dispatch_budget))? {
+            return Ok(0);
+        }
         let runner = self.runner()?;
-        let inputs = inputs(&frame, self.fields.words(commands), self.fields.words(solids));
-        runner.record_inputs(encoder, &inputs)?;
+        runner.record_inputs(encoder, &self.uploads())?;
         runner.encode(encoder);
         self.dispatches = self.recorded.program.dispatch_count();
         self.end()?;
@@ -468,10 +471,11 @@ impl Cloth {
         self.runner()?;
         let Some(plan) = self.next_plan(dt)? else { return Ok(0) };
         let budget = Some(self.settings.dispatch_budget);
-        Ok(record(&self.shape, &self.settings, plan, self.frame, budget, self.held > 0)?.program.dispatch_count())
+        Ok(self.writer(&self.settings).record(plan, budget)?.program.dispatch_count())
     }
 
-    /// What a frame of this length costs, and which [`Settings::dispatch_budget`] usually holds the limit in it; on the CPU too.
+    /// What a frame of this length costs, and which [`Settings::dispatch_budget`] usually holds the limit in it; on the
+    /// CPU too.
     ///
     /// ```
     /// # use taut::{Cloth, Settings, scene};
@@ -487,7 +491,7 @@ impl Cloth {
     /// [`Error::OutOfRange`] or [`Error::StepTooLarge`] for the length of the frame.
     pub fn frame_cost(&self, dt: f32) -> Result<FrameCost> {
         let Some(plan) = self.next_plan(dt)? else { return Ok(FrameCost::default()) };
-        recording::cost(&self.shape, &self.settings, plan, self.frame, self.held > 0)
+        self.writer(&self.settings).cost(plan)
     }
 
     /// The plan of a frame of this length; `None` if it would do nothing.
@@ -497,17 +501,15 @@ impl Cloth {
         if dt == 0.0 || whole < SHORTEST_FRAME { Ok(None) } else { self.plan(whole).map(Some) }
     }
 
-    /// Checks the input, writes `commands`, records anew where needed; `None` for a frame of length 0.
-    fn begin(&mut self, input: &FrameInput<'_>, budget: Option<u64>) -> Result<Option<Frame>> {
+    /// Checks the input, writes what is uploaded, records anew where needed; whether there is anything to simulate.
+    fn begin(&mut self, input: &FrameInput<'_>, budget: Option<u64>) -> Result<bool> {
         check_dt(input.dt)?;
         for (index, target) in input.pin_targets.iter().enumerate() {
             let vertex = target.vertex;
             let problem = match self.shape.pinned.get(vertex as usize) {
                 Some(pinned) if *pinned || self.is_held(vertex as usize) => {
-                    if target.position.iter().all(|x| x.abs() <= 1e18) {
-                        continue;
-                    }
-                    return Err(Error::NotFinite { field: "pin_targets", index });
+                    state::check_reach("pin_targets", index, target.position, state::WITHIN_REACH)?;
+                    continue;
                 }
                 Some(_) => "neither pinned nor held",
                 None => "not a vertex",
@@ -515,7 +517,7 @@ impl Cloth {
             return Err(Error::Command { field: "pin_targets", index, vertex, problem });
         }
         if input.dt == 0.0 {
-            return Ok(None);
+            return Ok(false);
         }
         let dt = self.saved_time + input.dt;
         if dt >= SHORTEST_FRAME {
@@ -530,7 +532,7 @@ impl Cloth {
         }
         if dt < SHORTEST_FRAME {
             self.saved_time = dt;
-            return Ok(None);
+            return Ok(false);
         }
         self.saved_time = 0.0;
         self.place_solids(dt)?;
@@ -543,21 +545,26 @@ impl Cloth {
         self.place_holds()?;
         self.unfinished = true;
         let Pose { rotation, translation } = relocation.unwrap_or_default();
-        let mut air = Air::default();
+        let stages = Stages {
+            settings: &self.settings,
+            plan: &plan,
+            elastic: self.shape.elastic(self.settings.damping),
+            gust_phase: self.gust_phase,
+        };
+        let constrained = self.held > 0 || !self.solids.is_empty();
+        stages.inputs(constrained, &self.shape.sizes, &mut Inputs::new(&mut self.fields))?;
         if let Some(wind) = &self.settings.wind {
-            air = wind.air(self.gust_phase);
             self.gust_phase = wind.later(self.gust_phase, dt);
         }
         let settings = &self.settings;
         let limit = settings.device_limit(self.shape.resolution);
-        Ok(Some(Frame {
+        let frame = Frame {
             gravity: settings.gravity.into(),
             dt,
             strain_limit: limit,
             stretch_min: settings.stretch_min,
             stretch_max: settings.stretch_max,
             drag: settings.drag,
-            live: settings.method.solver().live().into(),
             rotation: Vec4::from_array(rotation),
             translation: Vec3::from_array(translation),
             relocated: relocation.is_some().into(),
@@ -569,24 +576,29 @@ impl Cloth {
                 (false, true) => 2,
             },
             second_order: u32::from(settings.stepping == Stepping::Bdf2),
-            air,
             middle_limit: settings.method.solver().middle_strain().max(limit),
             mean_mass: self.shape.mean_mass,
+            constrained: constrained.into(),
             expected_load: plan.expected_load,
             load_scale: plan.load_scale,
-            elastic_tolerance: self.shape.elastic_tolerance(),
-            elastic_floor: self.shape.elastic_floor(),
-            constrained: u32::from(self.held > 0 || !self.solids.is_empty()),
-            bends: self.shape.sizes.bends.into(),
-            damping: settings.damping,
-            elastic_loosest: elastic::LOOSEST,
-            elastic_rate: elastic::RATE,
-            rest_speed: settings.rest_speed,
-            rest_time: rest::TIME,
             load_margin: plan.load_margin,
             missed_load: plan.missed_load(),
             memory: plan.memory(),
-        }))
+        };
+        Inputs::new(&mut self.fields).set("frame", frame)?;
+        Ok(true)
+    }
+
+    /// What a frame uploads: what stages are told, and the commands and solids if there are any.
+    fn uploads(&self) -> Vec<(&'static str, &[u8])> {
+        let commanded = !self.commanded.is_empty();
+        let wanted = |spec: &Spec| match spec.name {
+            "commands" => commanded,
+            "solids" => !self.solids.is_empty(),
+            _ => spec.input,
+        };
+        let specs = self.fields.specs().iter().enumerate().filter(|(_, spec)| wanted(spec));
+        specs.map(|(number, spec)| (spec.name, bytemuck::cast_slice(self.fields.words(number)))).collect()
     }
 
     fn plan(&self, dt: f32) -> Result<Plan> {
@@ -614,16 +626,12 @@ impl Cloth {
 
     /// Records the program again if what it depends on has changed.
     fn record(&mut self, plan: Plan, budget: Option<u64>) -> Result<()> {
-        let varies = self.settings.method.solver().varies() && self.recorded.frame != self.frame;
-        let key = |plan: &Plan| (plan.least, plan.most, plan.implicit, plan.bounded);
-        let same = key(&self.recorded.asked) == key(&plan)
-            && self.recorded.held == (self.held > 0)
-            && self.recorded.windy == self.settings.wind.is_some();
-        if same && self.recorded.budget == budget && !varies {
-            self.recorded.plan = if self.recorded.shortened { plan.shortened(self.recorded.plan.most) } else { plan };
+        let writer = self.writer(&self.settings);
+        if self.recorded.made_for == writer.key(&plan, budget) {
+            self.recorded.follow(plan);
             return Ok(());
         }
-        let recorded = record(&self.shape, &self.settings, plan, self.frame, budget, self.held > 0)?;
+        let recorded = writer.record(plan, budget)?;
         if let Engine::Gpu(runner) = &mut self.engine {
             runner.assemble(&recorded.program)?;
         }
@@ -665,14 +673,7 @@ fn check_dt(dt: f32) -> Result<()> {
     within("dt", dt.into(), dt == 0.0 || (1e-9..=1e6).contains(&dt), "0 or in [1e-9, 1e6] s")
 }
 
-/// What a frame uploads: the frame itself, and the commands and solids if there are any.
-fn inputs<'a>(frame: &'a Frame, commands: &'a [u32], solids: &'a [u32]) -> Vec<(&'static str, &'a [u8])> {
-    let mut inputs: Vec<(&'static str, &[u8])> = vec![("frame", bytes_of(frame))];
-    if frame.commanded != 0 {
-        inputs.push(("commands", bytemuck::cast_slice(commands)));
-    }
-    if !solids.is_empty() {
-        inputs.push(("solids", bytemuck::cast_slice(solids)));
-    }
-    inputs
+/// Records for a cloth that has not moved.
+fn first<'a>(shape: &'a Shape, settings: &'a Settings) -> Writer<'a> {
+    Writer { shape, settings, frame: 0, held: false }
 }

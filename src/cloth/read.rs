@@ -86,8 +86,8 @@ impl Cloth {
     }
 
     /// Force of the cloth on each pin \[N\], in the order of [`Mesh::pins`]: the mean over the last frame of what edges
-    /// and springs pull and the wind presses, and the pinned vertex's own weight. A support must supply the opposite. Waits
-    /// for the GPU.
+    /// and springs pull and the wind presses, and the pinned vertex's own weight. A support must supply the opposite.
+    /// Waits for the GPU.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.
@@ -114,8 +114,9 @@ impl Cloth {
         Ok(self.shape.mesh.pins().iter().map(force).collect())
     }
 
-    /// The edge with the largest load of the last frame, which decides how many substeps the next one gets; `None` where
-    /// nothing was taut. Waits for the GPU.
+    /// The edge with the largest load of the last frame, which decides how many substeps the next one gets; `None`
+    /// where nothing was taut. Edges that a solve without an end left no finite tension are passed over. Waits for the
+    /// GPU.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.
@@ -133,6 +134,9 @@ impl Cloth {
     }
 
     async fn most_loaded_edge_with(&self, waiting: Waiting) -> Result<Option<LoadedEdge>> {
+        if self.shape.sizes.edges == 0 {
+            return Ok(None);
+        }
         let tensions: Vec<f32> = match &self.engine {
             Engine::Cpu(_) => self.fields.get::<f32>("tensions")?.to_vec(),
             Engine::Gpu(runner) => bytemuck::pod_collect_to_vec(&runner.read(&["tensions"], waiting).await?),
@@ -143,7 +147,8 @@ impl Cloth {
             tension: *tension,
             load: tension / (self.shape.mean_mass * edge.rest),
         });
-        Ok(loaded.filter(|edge| edge.load > 0.0).max_by(|a, b| a.load.total_cmp(&b.load)))
+        let measured = loaded.filter(|edge| edge.load > 0.0 && edge.load.is_finite());
+        Ok(measured.max_by(|a, b| a.load.total_cmp(&b.load)))
     }
 
     pub(super) async fn vectors(&self, name: &str, waiting: Waiting) -> Result<Vec<[f32; 3]>> {
@@ -184,5 +189,27 @@ impl Judge {
         let vertices: Vec<Vertex> = bytemuck::pod_collect_to_vec(vertices);
         let vertices = vertices.get(..self.shape.sizes.vertices).ok_or_else(short)?;
         Ok(self.snapshot(report, positions(vertices)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cloth, FrameInput, Settings, scene};
+
+    /// A row of edges that is taut between a pin and a hold is singular, and what a solve says of it may be infinite.
+    #[test]
+    fn a_tension_without_a_number_is_not_handed_out() {
+        let mut cloth = Cloth::on_cpu(scene::chain(5).unwrap(), Settings::default()).unwrap();
+        cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() }).unwrap();
+        let before = cloth.most_loaded_edge().unwrap().unwrap();
+        // Finite, but not over a mass and a length.
+        for broken in [f32::INFINITY, f32::NAN, f32::MAX] {
+            let tensions = cloth.fields.get_mut::<f32>("tensions").unwrap();
+            assert_eq!(tensions.len(), 4);
+            tensions[3] = broken;
+            let edge = cloth.most_loaded_edge().unwrap().unwrap();
+            assert!(edge.load.is_finite() && edge.tension.is_finite(), "{broken}: {edge:?}");
+            assert!(edge.load <= before.load, "{broken}: {edge:?}");
+        }
     }
 }

@@ -1,125 +1,147 @@
 //! The recording of a frame, and what it was made for.
 
 use super::Shape;
+use super::stages::Stages;
 use crate::error::{Error, Result};
 use crate::program::{Program, Recorder};
 use crate::settings::Settings;
-use crate::stage;
 use crate::substeps::Plan;
 
-/// The current recording and what it was made for.
+/// What a recording depends on: another one is needed where this is not the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordedFor {
+    substeps: [u32; 2],
+    implicit: bool,
+    bounded: bool,
+    budget: Option<u64>,
+    /// Whether vertices may be held.
+    held: bool,
+    /// Whether there is air.
+    windy: bool,
+    /// Number of the frame, where the solver's order varies with it.
+    frame: Option<u64>,
+}
+
+/// The current recording.
 #[derive(Debug)]
 pub(super) struct Recorded {
+    pub(super) made_for: RecordedFor,
     /// What was asked for.
     pub(super) asked: Plan,
     pub(super) plan: Plan,
     /// Whether a budget shortened it.
     pub(super) shortened: bool,
-    pub(super) frame: u64,
-    pub(super) budget: Option<u64>,
-    /// Whether vertices may be held.
-    pub(super) held: bool,
-    /// Whether there is air.
-    pub(super) windy: bool,
     pub(super) program: Program,
 }
 
-/// A program with every kernel that a frame may need, whatever its length and what [`crate::Live`] has: springs may be
-/// integrated in both ways, vertices held or not, and wind may begin.
-pub(super) fn every_kernel(shape: &Shape, settings: &Settings, recorded: &Recorded) -> Result<Program> {
-    let mut items = Vec::new();
-    let settings = &Settings { wind: Some(settings.wind.unwrap_or_default()), ..settings.clone() };
-    for both in [false, true] {
-        let plan = Plan { implicit: both, most: 2, bounded: true, ..recorded.plan };
-        items.extend(record(shape, settings, plan, recorded.frame, None, both)?.program.items);
+impl Recorded {
+    /// The same recording for a plan that differs in what frames are told only.
+    pub(super) fn follow(&mut self, plan: Plan) {
+        self.plan = if self.shortened { plan.shortened(self.plan.most) } else { plan };
     }
-    Ok(Program { items })
 }
 
-/// What frames of one length cost ([`crate::Cloth::frame_cost`]). It follows from mesh and settings alone, so it is known
-/// before the first frame.
+/// What frames of one length cost ([`crate::Cloth::frame_cost`]). It follows from mesh and settings alone, so it is
+/// known before the first frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FrameCost {
     /// The smallest [`Settings::dispatch_budget`] that is accepted: the fewest substeps, one iteration of every loop.
     pub least: u64,
-    /// A budget that usually holds the limit wherever [`crate::Cloth::step`] does: it has room for every substep that the
-    /// load may be given, with four iterations of every loop in each and sixteen in the last.
+    /// A budget that usually holds the limit wherever [`crate::Cloth::step`] does: it has room for every substep that
+    /// the load may be given, with four iterations of every loop in each and sixteen in the last.
     pub enough: u64,
-    /// The budget from which nothing is shortened: a recorded frame is then what [`crate::Cloth::step`] does, bit for bit.
+    /// The budget from which nothing is shortened: a recorded frame is then what [`crate::Cloth::step`] does, bit for
+    /// bit.
     pub whole: u64,
     /// Most substeps that the load may be given.
     pub substeps: u32,
 }
 
 /// Records frames.
-struct Writer<'a> {
-    shape: &'a Shape,
-    settings: &'a Settings,
-    frame: u64,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writer<'a> {
+    pub(super) shape: &'a Shape,
+    pub(super) settings: &'a Settings,
+    pub(super) frame: u64,
     /// Whether vertices may be held.
-    held: bool,
+    pub(super) held: bool,
 }
 
 impl Writer<'_> {
     fn program(&self, plan: &Plan) -> Result<Program> {
         let Shape { topology, sizes, .. } = self.shape;
-        let mut recorder = Recorder::new(sizes, &topology.coloring.ranges, self.frame)
-            .with_yarns(&topology.yarns)
-            .with_constraints(self.held || sizes.solids > 0);
-        stage::record_frame(&mut recorder, plan, self.settings);
+        let mut recorder = Recorder::new(sizes, &topology.coloring.ranges, self.frame).with_yarns(&topology.yarns);
+        recorder.moment.constrained = self.held || sizes.solids > 0;
+        Stages::new(self.settings, plan).record(&mut recorder);
         recorder.finish()
     }
-}
 
-/// What a frame costs.
-pub(super) fn cost(shape: &Shape, settings: &Settings, asked: Plan, frame: u64, held: bool) -> Result<FrameCost> {
-    let writer = Writer { shape, settings, frame, held };
-    let whole = writer.program(&asked)?.dispatch_count();
-    Ok(FrameCost {
-        least: writer.program(&asked.fewest())?.least_count().min(whole),
-        enough: writer.program(&asked.shortened(asked.most))?.enough_count().min(whole),
-        whole,
-        substeps: asked.most,
-    })
-}
-
-/// Records a frame, and fits it to a budget of dispatches.
-pub(super) fn record(
-    shape: &Shape,
-    settings: &Settings,
-    asked: Plan,
-    frame: u64,
-    budget: Option<u64>,
-    held: bool,
-) -> Result<Recorded> {
-    let windy = settings.wind.is_some();
-    let writer = Writer { shape, settings, frame, held };
-    let whole = writer.program(&asked)?;
-    let Some(budget) = budget.filter(|budget| whole.dispatch_count() > *budget) else {
-        return Ok(Recorded { asked, plan: asked, shortened: false, frame, budget, held, windy, program: whole });
-    };
-    // Loops are shortened before substeps are taken away, and then only as many as it takes.
-    let suffices = |most: u32| Ok(writer.program(&asked.shortened(most))?.enough_count() <= budget);
-    let (mut few, mut many) = (asked.least, asked.most);
-    if suffices(many)? {
-        few = many;
-    }
-    while few < many {
-        let middle = few + (many - few) / 2;
-        if suffices(middle + 1)? {
-            few = middle + 1;
-        } else {
-            many = middle;
+    /// What a recording of this plan would depend on.
+    pub(super) fn key(&self, plan: &Plan, budget: Option<u64>) -> RecordedFor {
+        RecordedFor {
+            substeps: [plan.least, plan.most],
+            implicit: plan.implicit,
+            bounded: plan.bounded,
+            budget,
+            held: self.held,
+            windy: self.settings.wind.is_some(),
+            frame: self.settings.method.solver().varies().then_some(self.frame),
         }
     }
-    let plan = if suffices(few)? { asked.shortened(few) } else { asked.fewest() };
-    let mut program = writer.program(&plan)?;
-    let needed = program.fit(budget);
-    if needed > budget {
-        return Err(Error::Budget { budget, needed });
+
+    /// A program with every kernel that a frame may need, whatever its length and what the caller changes about it:
+    /// springs may be integrated in both ways, vertices held or not, and wind may begin.
+    pub(super) fn every_kernel(&self, plan: &Plan) -> Result<Program> {
+        let settings = &Settings { wind: Some(self.settings.wind.unwrap_or_default()), ..self.settings.clone() };
+        let mut items = Vec::new();
+        for both in [false, true] {
+            let plan = Plan { implicit: both, most: 2, bounded: true, ..*plan };
+            items.extend(Writer { settings, held: both, ..*self }.program(&plan)?.items);
+        }
+        Ok(Program { items })
     }
-    Ok(Recorded { asked, plan, shortened: true, frame, budget: Some(budget), held, windy, program })
+
+    /// What a frame costs.
+    pub(super) fn cost(&self, asked: Plan) -> Result<FrameCost> {
+        let whole = self.program(&asked)?.dispatch_count();
+        Ok(FrameCost {
+            least: self.program(&asked.fewest())?.least_count().min(whole),
+            enough: self.program(&asked.shortened(asked.most))?.enough_count().min(whole),
+            whole,
+            substeps: asked.most,
+        })
+    }
+
+    /// Records a frame, and fits it to a budget of dispatches.
+    pub(super) fn record(&self, asked: Plan, budget: Option<u64>) -> Result<Recorded> {
+        let made_for = self.key(&asked, budget);
+        let whole = self.program(&asked)?;
+        let Some(budget) = budget.filter(|budget| whole.dispatch_count() > *budget) else {
+            return Ok(Recorded { made_for, asked, plan: asked, shortened: false, program: whole });
+        };
+        // Loops are shortened before substeps are taken away, and then only as many as it takes.
+        let suffices = |most: u32| Ok(self.program(&asked.shortened(most))?.enough_count() <= budget);
+        let (mut few, mut many) = (asked.least, asked.most);
+        if suffices(many)? {
+            few = many;
+        }
+        while few < many {
+            let middle = few + (many - few) / 2;
+            if suffices(middle + 1)? {
+                few = middle + 1;
+            } else {
+                many = middle;
+            }
+        }
+        let plan = if suffices(few)? { asked.shortened(few) } else { asked.fewest() };
+        let mut program = self.program(&plan)?;
+        let needed = program.fit(budget);
+        if needed > budget {
+            return Err(Error::Budget { budget, needed });
+        }
+        Ok(Recorded { made_for, asked, plan, shortened: true, program })
+    }
 }
 
 #[cfg(test)]
@@ -135,8 +157,7 @@ mod tests {
         let budget = budget(cloth.frame_cost(FRAME.dt).unwrap());
         let (mut worst, mut fewest) = (0.0, u32::MAX);
         for _ in 0..30 {
-            let frame = cloth.begin(&FRAME, Some(budget)).unwrap().unwrap();
-            cloth.fields.get_mut("frame").unwrap()[0] = frame;
+            assert!(cloth.begin(&FRAME, Some(budget)).unwrap());
             let super::super::Engine::Cpu(runner) = &mut cloth.engine else { unreachable!("it is on the CPU") };
             assert!(cloth.recorded.program.dispatch_count() <= budget);
             runner.run(&cloth.recorded.program, &mut cloth.fields).unwrap();

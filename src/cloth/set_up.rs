@@ -5,10 +5,11 @@ use std::sync::Arc;
 use glam::DVec3;
 
 use super::Shape;
-use super::recording::{Recorded, record};
+use super::recording::{Recorded, Writer};
+use super::stages;
 use super::state::{check_vectors, write_state};
 use crate::error::Result;
-use crate::fields::{Fields, Sizes, Spec};
+use crate::fields::{Fields, Sizes};
 use crate::mesh::Mesh;
 use crate::mesh::bending::{Hinge, Pair};
 use crate::params::{HingeRow, YarnSpan};
@@ -16,7 +17,7 @@ use crate::scene::Scene;
 use crate::settings::{Settings, resolution};
 use crate::solid::Solid;
 use crate::stage::area::rest_areas;
-use crate::stage::hold::FREE;
+use crate::stage::freedom::FREE;
 use crate::substeps::{StepBounds, lightness, mean_mass};
 use crate::topology::{Incidence, Topology};
 
@@ -37,9 +38,7 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
     let bend_incidence = bend_incidence(&mesh);
     let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len());
-    let extra: Vec<Spec> =
-        settings.stages.iter().flat_map(|stage| stage.fields()).chain(settings.method.solver().fields()).collect();
-    let mut fields = Fields::new(sizes, &extra)?;
+    let mut fields = Fields::new(sizes, stages::fields(settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
     for (span, yarn) in fields.get_mut::<YarnSpan>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {
         let count = yarn.edges.end - yarn.edges.start;
@@ -83,13 +82,13 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&shape.step_bounds, 1.0 / 60.0).unwrap_or_default();
-    let recorded = record(&shape, settings, plan, 0, None, false)?;
+    let recorded = Writer { shape: &shape, settings, frame: 0, held: false }.record(plan, None)?;
     Ok((shape, solids, fields, recorded))
 }
 
-/// Moves the free vertices of an exactly plane sheet out of its plane, by up to a thousandth of its shortest edge, where
-/// gravity lies in the plane. No force would ever move them out, and in a plane a net of uneven quads is nearly rigid: it locks where
-/// cloth buckles.
+/// Moves the free vertices of an exactly plane sheet out of its plane, by up to a thousandth of its shortest edge,
+/// where gravity lies in the plane. No force would ever move them out, and in a plane a net of uneven quads is nearly
+/// rigid: it locks where cloth buckles.
 fn ruffle(mesh: &Mesh, start: &mut [[f32; 3]], gravity: [f32; 3]) {
     let at = |point: &[f32; 3]| DVec3::from_array(point.map(f64::from));
     let first = at(&start[0]);

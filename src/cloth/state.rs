@@ -5,15 +5,16 @@ use glam::Vec4;
 use super::input::Pose;
 use super::{Cloth, Engine};
 use crate::cpu;
+use crate::error::within;
 use crate::error::{Error, Result};
 use crate::fields::Fields;
 use crate::mesh::Mesh;
-use crate::params::{Clock, Meters, Vertex};
+use crate::params::{Clock, FARTHEST, Meters, Vertex};
 use crate::program::Recorder;
 use crate::settings::resolution;
-use crate::solver::within;
-use crate::stage;
+use crate::stage::Stage;
 use crate::stage::integrate::IMPULSE;
+use crate::stage::normals::Normals;
 
 impl Cloth {
     /// Back to the start, at rest; gusts start again, too.
@@ -28,13 +29,14 @@ impl Cloth {
         self.set_state(&shape.start, &vec![[0.0; 3]; shape.start.len()])
     }
 
-    /// Sets positions \[m\] and velocities \[m/s\] of all vertices; pinned ones too. A teleport or an impulse that has not
-    /// been stepped yet is forgotten. On a GPU they take effect with the next submission, before anything recorded but
-    /// not yet submitted.
+    /// Sets positions \[m\] and velocities \[m/s\] of all vertices; pinned ones too. A teleport or an impulse that has
+    /// not been stepped yet is forgotten. On a GPU they take effect with the next submission, before anything recorded
+    /// but not yet submitted.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::StrainLimit`] if positions so far out cannot hold the
-    /// limit; [`Error::DeviceLost`].
+    /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::OutOfRange`] for a vertex beyond 2⁴⁰ m or m/s, from
+    /// where no step could go on; [`Error::StrainLimit`] if positions so far out cannot hold the limit;
+    /// [`Error::DeviceLost`].
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
         check_vectors("positions", positions, self.shape.sizes.vertices)?;
         check_vectors("velocities", velocities, self.shape.sizes.vertices)?;
@@ -46,8 +48,8 @@ impl Cloth {
         self.anchor_anew(None)?;
         write_state(&mut self.fields, &self.shape.mesh, positions, velocities)?;
         if let Engine::Gpu(runner) = &self.engine {
-            for name in STATE {
-                runner.write(&self.fields, name)?;
+            for spec in self.fields.specs().iter().filter(|spec| spec.state) {
+                runner.write(&self.fields, spec.name)?;
             }
         }
         Ok(())
@@ -57,23 +59,22 @@ impl Cloth {
     /// A second call before that frame replaces the first.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], or [`Error::OutOfRange`] if the quaternion is not of unit length (within 1 %).
+    /// [`Error::NotFinite`], or [`Error::OutOfRange`] if the quaternion is not of unit length (within 1 %) or the
+    /// translation beyond 2⁴⁰ m.
     pub fn teleport(&mut self, relocation: Pose) -> Result<()> {
         let rotation = Vec4::from_array(relocation.rotation);
         if !rotation.is_finite() {
             return Err(Error::NotFinite { field: "rotation", index: 0 });
         }
-        if !relocation.translation.iter().all(|x| x.abs() <= 1e18) {
-            return Err(Error::NotFinite { field: "translation", index: 0 });
-        }
+        check_reach("translation", 0, relocation.translation, WITHIN_REACH)?;
         let length = rotation.length();
         within("rotation", length.into(), (length - 1.0).abs() <= 0.01, "of unit length")?;
         self.relocation = Some(Pose { rotation: (rotation / length).to_array(), ..relocation });
         Ok(())
     }
 
-    /// Gives a free vertex an impulse \[N·s\] at the start of the next frame; several add up. A target that a held vertex
-    /// still has from a frame too short to be simulated is forgotten.
+    /// Gives a free vertex an impulse \[N·s\] at the start of the next frame; several add up. A target that a held
+    /// vertex still has from a frame too short to be simulated is forgotten.
     ///
     /// # Errors
     /// [`Error::Command`] for a pinned or unknown vertex, [`Error::NotFinite`].
@@ -103,29 +104,23 @@ impl Cloth {
     }
 }
 
-/// Fields that [`write_state`] fills.
-const STATE: [&str; 12] = [
-    "tensions",
-    "previous_positions",
-    "previous_velocities",
-    "vertices",
-    "velocities",
-    "displacements",
-    "starts",
-    "normals",
-    "reactions",
-    "meters",
-    "faults",
-    "clock",
-];
-
 pub(super) fn check_vectors(field: &'static str, vectors: &[[f32; 3]], expected: usize) -> Result<()> {
     if vectors.len() != expected {
         return Err(Error::LengthMismatch { field, expected, found: vectors.len() });
     }
-    match vectors.iter().position(|vector| !vector.iter().all(|x| x.abs() <= 1e18)) {
-        Some(index) => Err(Error::NotFinite { field, index }),
+    let reach = if field == "velocities" { "within ±2⁴⁰ m/s" } else { WITHIN_REACH };
+    vectors.iter().enumerate().try_for_each(|(index, vector)| check_reach(field, index, *vector, reach))
+}
+
+/// What a place must be.
+pub(super) const WITHIN_REACH: &str = "within ±2⁴⁰ m";
+
+/// Refuses what a step could not start from, as it would reject itself.
+pub(super) fn check_reach(field: &'static str, index: usize, vector: [f32; 3], expected: &'static str) -> Result<()> {
+    match vector.into_iter().find(|x| x.is_nan() || x.abs() > FARTHEST) {
         None => Ok(()),
+        Some(x) if !x.is_finite() => Err(Error::NotFinite { field, index }),
+        Some(x) => Err(Error::OutOfRange { field, index: Some(index), value: x.into(), expected }),
     }
 }
 
@@ -155,7 +150,7 @@ pub(super) fn write_state(
     fields.get_mut::<u32>("faults")?.fill(0);
     fields.get_mut::<Clock>("clock")?.fill(Clock::default());
     let mut recorder = Recorder::new(fields.sizes(), &[], 0);
-    stage::normals::record(&mut recorder);
+    Normals.record(&mut recorder);
     let program = recorder.finish()?;
     let runner = cpu::Runner::new(&program, fields)?;
     let guard = std::mem::replace(&mut fields.get_mut::<u32>("guards")?[0], 1);

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::params::Element;
 
 impl Cloth {
-    /// Fills a field that a stage or solver of the user's own declared ([`crate::stage::Stage::fields`]). On a GPU it takes
-    /// effect with the next submission, before anything recorded but not yet submitted.
+    /// Fills a field that a stage or solver of the user's own declared ([`crate::stage::Stage::fields`]). On a GPU it
+    /// takes effect with the next submission, before anything recorded but not yet submitted.
     ///
     /// # Errors
     /// [`Error::Field`] if there is no such field, it is one of the engine's, or `T` is not its element;

@@ -8,13 +8,13 @@ use crate::gpu::readback::Waiting;
 use crate::hold::Hold;
 use crate::params::SolidRow;
 use crate::solid::Solid;
-use crate::stage::hold::FREE;
+use crate::stage::freedom::FREE;
 
 impl Cloth {
     /// Holds vertices from the next frame on, where they are then: on a plane, on a line, or in place;
     /// [`Hold::Free`] releases them. Targets in [`crate::FrameInput::pin_targets`] move what is held; the rest moves
-    /// freely. [`Cloth::reset`] and [`Cloth::set_state`] keep the holds, at the new places; [`Cloth::teleport`] turns them
-    /// with the cloth. On a GPU a hold takes effect with the next submission, before anything recorded but not yet
+    /// freely. [`Cloth::reset`] and [`Cloth::set_state`] keep the holds, at the new places; [`Cloth::teleport`] turns
+    /// them with the cloth. On a GPU a hold takes effect with the next submission, before anything recorded but not yet
     /// submitted.
     ///
     /// An edge between two vertices in place is not told apart as infeasible, as one between two pins is: too long, it
@@ -100,8 +100,8 @@ impl Cloth {
         &self.solids
     }
 
-    /// Puts a solid elsewhere and gives it another motion from the next frame on. What was in its way is pushed out, so a
-    /// small move per frame should rather be a velocity.
+    /// Puts a solid elsewhere and gives it another motion from the next frame on. What was in its way is pushed out, so
+    /// a small move per frame should rather be a velocity.
     ///
     /// # Errors
     /// [`Error::NoSuchSolid`], [`Error::NotFinite`] or [`Error::OutOfRange`]; then nothing has changed.
@@ -120,7 +120,8 @@ impl Cloth {
         Ok(())
     }
 
-    /// Refuses a frame of `dt` seconds in which a solid turns by half a turn or more: of two ways the shorter would be taken.
+    /// Refuses a frame of `dt` seconds in which a solid turns by half a turn or more: of two ways the shorter would be
+    /// taken.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] naming the solid.
@@ -146,8 +147,8 @@ impl Cloth {
     }
 
     /// Force of the cloth on what keeps its vertices from moving freely \[N\], one per vertex: the mean over the last
-    /// frame on pins, holds and solids; 0 where nothing does. The opposite is the constraint force. A pin's own weight is
-    /// in [`Cloth::pin_forces`], not here. Waits for the GPU.
+    /// frame on pins, holds and solids; 0 where nothing does. The opposite is the constraint force. A pin's own weight
+    /// is in [`Cloth::pin_forces`], not here. Waits for the GPU.
     ///
     /// # Errors
     /// [`Error::Device`] if the device fails.

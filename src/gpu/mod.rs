@@ -41,7 +41,7 @@ struct Shared {
     pipelines: Mutex<Pipelines>,
 }
 
-type Pipelines = BTreeMap<(&'static str, &'static str), Arc<Pipeline>>;
+type Pipelines = BTreeMap<(&'static str, usize), Arc<Pipeline>>;
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl Gpu {
 
     /// The pipeline of a kernel, compiled at its first use.
     pub(crate) async fn pipeline(&self, kernel: &'static Kernel) -> Result<Arc<Pipeline>> {
-        let key = (kernel.name, kernel.wgsl);
+        let key = (kernel.name, kernel.source.identity());
         let found = self.pipelines().get(&key).cloned();
         if let Some(pipeline) = found {
             return Ok(pipeline);

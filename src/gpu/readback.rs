@@ -29,8 +29,8 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Records copies of whole buffers, one after another, that become readable after the encoder was submitted. Nothing is
-    /// recorded where there is no buffer to copy to: the submission, which is the host's, would fail.
+    /// Records copies of whole buffers, one after another, that become readable after the encoder was submitted.
+    /// Nothing is recorded where there is no buffer to copy to: the submission, which is the host's, would fail.
     pub(crate) fn record(
         device: &wgpu::Device,
         encoder: &mut wgpu::CommandEncoder,

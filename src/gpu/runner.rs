@@ -9,14 +9,10 @@ use super::timer::Timer;
 use super::{Gpu, Pipeline, need, scoped};
 use crate::cpu::{Key, key};
 use crate::error::{Error, Result};
-use crate::fields::{Domain, Fields, Spec};
+use crate::fields::{Domain, Drawn, Fields, Spec};
 use crate::params::{GROUP, Range};
 use crate::program::{Dispatch, Item, Program, Shape};
 use crate::reflect;
-
-/// Fields that a cloth needs on the GPU even if no kernel of its program mentions them.
-pub(crate) const ALWAYS: [&str; 7] =
-    ["vertices", "normals", "triangles", "reactions", "velocities", "guards", "meters"];
 
 /// Iterations of a loop that are submitted before the host looks for the first time whether it goes on.
 const FIRST_BATCH: u32 = 4;
@@ -76,8 +72,8 @@ impl Runner {
             longest_submission: 0,
             kept: Vec::new(),
         };
-        for name in ALWAYS {
-            runner.make_buffer(fields, fields.index(name)?).await?;
+        for (number, _) in fields.specs().iter().enumerate().filter(|(_, spec)| spec.resident) {
+            runner.make_buffer(fields, number).await?;
         }
         let (timer, outcome) = scoped(&gpu.device, || Timer::new(gpu));
         outcome.await?;
@@ -197,11 +193,11 @@ impl Runner {
         if matches!(spec.domain, Domain::Fixed(_)) {
             usage |= wgpu::BufferUsages::UNIFORM;
         }
-        match spec.name {
-            "vertices" | "normals" => usage |= wgpu::BufferUsages::VERTEX,
-            "triangles" => usage |= wgpu::BufferUsages::INDEX,
-            _ => {}
-        }
+        usage |= match spec.drawn {
+            Some(Drawn::Vertices) => wgpu::BufferUsages::VERTEX,
+            Some(Drawn::Indices) => wgpu::BufferUsages::INDEX,
+            None => wgpu::BufferUsages::empty(),
+        };
         let device = &self.gpu.device;
         let (buffer, outcome) = scoped(device, || {
             let label = Some(spec.name);
@@ -406,8 +402,8 @@ fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<wgpu::BindGroup> {
     Ok(group)
 }
 
-/// An [`Error::DeviceLost`] unless the device works. Error scopes are silent about a lost device, as WebGPU wants them; only a
-/// buffer that should be mapped tells. A browser's does not: there a loss shows when a read-back fails.
+/// An [`Error::DeviceLost`] unless the device works. Error scopes are silent about a lost device, as WebGPU wants them;
+/// only a buffer that should be mapped tells. A browser's does not: there a loss shows when a read-back fails.
 pub(crate) fn check_device(device: &wgpu::Device) -> Result<()> {
     filled(device, "taut alive", wgpu::BufferUsages::COPY_SRC, &[0; 4]).map(|_| ())
 }

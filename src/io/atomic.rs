@@ -64,7 +64,8 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]; then there is no file, or, where only its directory could not be written to the disk, a whole one.
+    /// [`Error::Io`]; then there is no file, or, where only its directory could not be written to the disk, a whole
+    /// one.
     pub fn finish(mut self) -> Result<()> {
         self.settle().map_err(|source| self.error(source))
     }

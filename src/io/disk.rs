@@ -2,9 +2,9 @@
 //! can fail, in one place, so that tests can make each of them fail.
 //!
 //! A temporary file is named `.NAME.PROCESS.NUMBER.tmp` and locked as long as somebody writes it; the operating system
-//! takes the lock off when that process is gone, however it ended. So what can be locked is left over, and is removed by
-//! the next writer of the same name. Process numbers alone would not do: they are used again, and containers that share a
-//! disk have the same ones.
+//! takes the lock off when that process is gone, however it ended. So what can be locked is left over, and is removed
+//! by the next writer of the same name. Process numbers alone would not do: they are used again, and containers that
+//! share a disk have the same ones.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
@@ -159,8 +159,8 @@ fn attempt<T>(path: &Path, make: impl Fn(&Path) -> io::Result<Option<T>>) -> io:
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes the temporary files and directories of a name that nobody writes any more. What cannot be removed stays: it is in
-/// nobody's way.
+/// Removes the temporary files and directories of a name that nobody writes any more. What cannot be removed stays: it
+/// is in nobody's way.
 fn remove_left_over(directory: &Path, name: &OsStr) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().filter(|entry| is_temporary(&entry.file_name(), name)) {

@@ -130,8 +130,8 @@ impl Export {
         Ok(Self { target: target.clone(), frames, written: 0, writer })
     }
 
-    /// Adds one frame: the position of each vertex, m. `band` is the stretch that counts as none, for the strain in PLY:
-    /// [`Settings::stretch_min`](crate::Settings::stretch_min) and its counterpart.
+    /// Adds one frame: the position of each vertex, m. `band` is the stretch that counts as none, for the strain in
+    /// PLY: [`Settings::stretch_min`](crate::Settings::stretch_min) and its counterpart.
     ///
     /// # Errors
     ///
@@ -173,12 +173,13 @@ impl Export {
         }
     }
 
-    /// Puts those frames in place that were written so far; `positions` are those of the last of them, for files that have
-    /// no other.
+    /// Puts those frames in place that were written so far; `positions` are those of the last of them, for files that
+    /// have no other.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if there are not as many positions as vertices, [`Error::NotFinite`] and [`Error::Io`].
+    /// [`Error::LengthMismatch`] if there are not as many positions as vertices, [`Error::NotFinite`] and
+    /// [`Error::Io`].
     pub fn finish_early(self, mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Result<()> {
         super::check_sample(positions, mesh.vertex_count() as u32, 0, 1)?;
         match self.writer {

@@ -90,8 +90,8 @@ impl Writer {
         self.file.finish()
     }
 
-    /// Puts a cache in place that has only the frames written so far. Their positions are moved to where the times of the
-    /// missing ones were.
+    /// Puts a cache in place that has only the frames written so far. Their positions are moved to where the times of
+    /// the missing ones were.
     ///
     /// # Errors
     ///

@@ -15,13 +15,14 @@
 //!
 //! # Into Blender
 //!
-//! `taut run … --out demo` writes `demo/rest.obj`, the shape at rest, and `demo/cloth.pc2`, where its vertices are over time.
+//! `taut run … --out demo` writes `demo/rest.obj`, the shape at rest, and `demo/cloth.pc2`, where its vertices are over
+//! time.
 //!
-//! 1. *File › Import › Wavefront (.obj)*: choose `rest.obj` and leave the axes as they are, *Forward* −Z and *Up* Y. The
-//!    importer keeps the coordinates of the file and turns the object instead.
+//! 1. *File › Import › Wavefront (.obj)*: choose `rest.obj` and leave the axes as they are, *Forward* −Z and *Up* Y.
+//!    The importer keeps the coordinates of the file and turns the object instead.
 //! 2. *Add Modifier*, *Mesh Cache*. *Format*: PC2. *File Path*: `cloth.pc2`. Leave *Axis Mapping* at its defaults,
-//!    *Forward* +Y and *Up* +Z, which change nothing: the cache has the coordinates of the file, and the object is turned
-//!    already.
+//!    *Forward* +Y and *Up* +Z, which change nothing: the cache has the coordinates of the file, and the object is
+//!    turned already.
 //! 3. *Time Remapping*: *Time Mode* Frame, *Play Mode* Scene. Frame k of the run is shown in frame k + *Frame Start* of
 //!    the scene; frame 0 is the start. Set the frame rate of the scene to that of the run (`--fps`, by default 60), or
 //!    *Frame Scale* to the rate of the run divided by that of the scene: 2.5 for 60 in 24. With *Interpolation* Linear
@@ -33,8 +34,10 @@
 //! that of `rest.obj`: the mesh that was given to `--mesh` may have more vertices, because those in the same place were
 //! welded. `rest.obj` keeps its texture coordinates. Blender 3.0 and older need *Keep Vertex Order* in the importer.
 //!
-//! This is what the manual ([Mesh Cache](https://docs.blender.org/manual/en/4.2/modeling/modifiers/modify/mesh_cache.html),
-//! [OBJ](https://docs.blender.org/manual/en/4.2/files/import_export/obj.html)) and the sources of importer and modifier say.
+//! This is what the manual ([Mesh
+//! Cache](https://docs.blender.org/manual/en/4.2/modeling/modifiers/modify/mesh_cache.html),
+//! [OBJ](https://docs.blender.org/manual/en/4.2/files/import_export/obj.html)) and the sources of importer and modifier
+//! say.
 
 pub mod atomic;
 pub mod checksum;

@@ -43,8 +43,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if there are not as many positions as points, or more frames than promised;
-    /// [`Error::NotFinite`](crate::Error::NotFinite) and [`Error::Io`](crate::Error::Io).
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if there are not as many positions as points, or more
+    /// frames than promised; [`Error::NotFinite`](crate::Error::NotFinite) and [`Error::Io`](crate::Error::Io).
     pub fn write_frame(&mut self, positions: &[[f32; 3]]) -> Result<()> {
         check_sample(positions, self.points, self.written, self.frames)?;
         for coordinate in positions.as_flattened() {
@@ -58,7 +58,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if frames are missing, [`Error::Io`](crate::Error::Io); then there is no file.
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if frames are missing, [`Error::Io`](crate::Error::Io);
+    /// then there is no file.
     pub fn finish(self) -> Result<()> {
         super::check_complete(self.written, self.frames)?;
         self.file.finish()

@@ -137,7 +137,7 @@ mod tests {
             [0.0, 3.0e-45, 1.0],
             [2.0, 0.0, 0.0],
             [3.0, 0.7, 0.0],
-            [4.0, 1e17, 0.0],
+            [4.0, 1e12, 0.0],
         ];
         let mesh = Mesh::new(MeshDescriptor {
             positions: positions.to_vec(),

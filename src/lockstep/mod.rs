@@ -5,8 +5,8 @@
 //!
 //! **Bound.** Compilers reassociate and GPUs fuse, so bit equality is not asked for. Integers must be equal. A float
 //! may differ by 32·2⁻²⁴ of a scale: the largest magnitude of that lane in the field before or after, or the magnitude
-//! of what entered it where that may be larger ([`crate::fields::Spec::floor`]). A kernel that solves a system amplifies
-//! rounding by the system's condition ([`crate::program::Kernel::amplification`]).
+//! of what entered it where that may be larger ([`crate::fields::Spec::floor`]). A kernel that solves a system
+//! amplifies rounding by the system's condition ([`crate::program::Kernel::amplification`]).
 
 #[cfg(not(target_arch = "wasm32"))]
 mod pair;

@@ -99,7 +99,7 @@ impl Pair {
         }
         let lanes = spec.stride / 4;
         let (old, cpu) = (before.words(number), after.words(number));
-        let floor = (spec.floor)(before).max((spec.floor)(after));
+        let floor = (spec.floor)(before)?.max((spec.floor)(after)?);
         let scales: Vec<f32> =
             (0..lanes).map(|lane| largest(old, lane, lanes).max(largest(cpu, lane, lanes))).collect();
         for (index, (cpu, gpu)) in cpu.iter().zip(gpu).enumerate() {

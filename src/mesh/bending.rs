@@ -71,9 +71,9 @@ use super::mass::point;
 /// The least area of a triangle, per square of its longest side.
 const FLATTEST: f64 = 1e-12;
 /// The least 1 + cos θ of a fold: θ up to 170.1°.
-const SHARPEST: f32 = 0.015;
+pub(crate) const SHARPEST: f32 = 0.015;
 /// The least squared sine between two sides of a triangle, in `f32`.
-const NARROWEST: f32 = 1e-12;
+pub(crate) const NARROWEST: f32 = 1e-12;
 
 /// Folds that count less are rounding errors of a grid of rectangles, and would make it dense.
 const NEGLIGIBLE: f64 = 1e-6;
@@ -148,7 +148,7 @@ pub fn hinges(positions: &[[f32; 3]], faces: &[Face], stiffness: f32) -> Vec<Hin
 ///
 /// `None` if a triangle is degenerate or the fold sharper than about 170°, where φ runs away. Sides
 /// from 1e-8 m to 1e8 m keep their fourth powers within `f32`.
-pub fn fold(points: [Vec3; 4]) -> Option<(f32, [Vec3; 4])> {
+pub(crate) fn fold(points: [Vec3; 4]) -> Option<(f32, [Vec3; 4])> {
     let [tail, head, first, second] = points;
     let edge = head - tail;
     let left = first - tail;

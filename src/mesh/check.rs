@@ -3,10 +3,10 @@
 use super::links::ends;
 use super::{EdgeKind, EdgeOverride, Face};
 use crate::error::{Error, Result};
+use crate::params::FARTHEST;
 
 /// Lengths whose square is a normal `f32`, also on devices that flush subnormal numbers to zero.
 pub(super) const SHORTEST: f32 = 1e-18;
-const FARTHEST: f32 = 1e18;
 /// Masses whose reciprocal is a normal `f32`, with room for products.
 pub(super) const LIGHTEST: f32 = 1e-30;
 const HEAVIEST: f32 = 1e30;
@@ -38,7 +38,7 @@ pub(super) fn check_positions(positions: &[[f32; 3]]) -> Result<()> {
                 return Err(Error::NotFinite { field: "positions", index });
             }
             let allowed = -FARTHEST..=FARTHEST;
-            check("positions", Some(index), coordinate, allowed, "within ±1e18 m")?;
+            check("positions", Some(index), coordinate, allowed, "within ±2⁴⁰ m")?;
         }
     }
     Ok(())
@@ -110,7 +110,7 @@ pub(super) fn check_overrides(overrides: &[EdgeOverride], count: usize) -> Resul
             check("overrides.kind.stiffness", Some(index), stiffness, 0.0..=f32::MAX, expected)?;
         }
         if let Some(rest) = change.rest {
-            let expected = "between 1e-18 and 1e18 m";
+            let expected = "between 1e-18 and 2⁴⁰ m";
             check("overrides.rest", Some(index), rest, SHORTEST..=FARTHEST, expected)?;
         }
     }

@@ -4,10 +4,10 @@
 //! Both diagonals of a quad are **springs**, so that cloth can shear. An n×n grid of quads has
 //! 2n(n−1) edges for 3n² coordinates and keeps n²+2n ways to move.
 //!
-//! **Triangle meshes lock** if all their sides are inextensible. Three edges per vertex meet three coordinates per vertex:
-//! the same grid cut into triangles keeps only 4n−1 ways to move and behaves like a folded metal sheet. Give them threads:
-//! with [`MeshDescriptor::weave`] two sides per vertex stand for warp and weft, and the others are springs against shear
-//! ([`weave`]). Squares that were cut drape as squares then; irregular meshes nearly so.
+//! **Triangle meshes lock** if all their sides are inextensible. Three edges per vertex meet three coordinates per
+//! vertex: the same grid cut into triangles keeps only 4n−1 ways to move and behaves like a folded metal sheet. Give
+//! them threads: with [`MeshDescriptor::weave`] two sides per vertex stand for warp and weft, and the others are
+//! springs against shear ([`weave`]). Squares that were cut drape as squares then; irregular meshes nearly so.
 //!
 //! # What happens to odd input
 //!
@@ -15,7 +15,7 @@
 //! |---|---|
 //! | no positions | [`Error::Empty`] |
 //! | a coordinate NaN or infinite | [`Error::NotFinite`] |
-//! | a coordinate beyond ±1e18 m, whose square could overflow an `f32` | [`Error::OutOfRange`] |
+//! | a coordinate beyond ±2⁴⁰ m, from where no step could go on | [`Error::OutOfRange`] |
 //! | a face, line, pin or override names a missing vertex | [`Error::IndexOutOfRange`] |
 //! | a face, line or override names a vertex twice | [`Error::RepeatedVertex`] |
 //! | two faces with the same vertices, in any order | [`Error::DuplicateFace`] |
@@ -152,8 +152,8 @@ pub struct MeshDescriptor {
     pub pins: Vec<u32>,
     /// Stiffness of each of the two diagonal springs of a quad, and shear modulus of woven triangles, N/m; 0 for none.
     pub shear: f32,
-    /// Bending stiffness k_b, N·m: a sheet rolled to a radius R holds ½ k_b/R² per area; 0 for none. Light cotton has about 1e-5,
-    /// denim 1e-4.
+    /// Bending stiffness k_b, N·m: a sheet rolled to a radius R holds ½ k_b/R² per area; 0 for none. Light cotton has
+    /// about 1e-5, denim 1e-4.
     pub bending: f32,
     /// Whether bending holds the rest shape as it is, with all its folds, and not a flat one.
     pub curved: bool,

@@ -7,9 +7,9 @@ use glam::DVec3;
 use super::Mesh;
 use super::mass::point;
 
-/// Where a mesh is uneven, folded or thin ([`Mesh::quality`]). Nothing of it is an error: edges that are much shorter than the
-/// mean take more substeps ([`crate::substeps`]), and around faces that are folded or thin at rest no solver may hold
-/// the strain limit.
+/// Where a mesh is uneven, folded or thin ([`Mesh::quality`]). Nothing of it is an error: edges that are much shorter
+/// than the mean take more substeps ([`crate::substeps`]), and around faces that are folded or thin at rest no solver
+/// may hold the strain limit.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MeshQuality {
@@ -21,7 +21,8 @@ pub struct MeshQuality {
     pub longest_edge: Option<(f64, [u32; 2])>,
     /// The lightest vertex that is not pinned, and its mass as a part of their mean.
     pub lightest: Option<(f64, u32)>,
-    /// Quads with a corner that turns the other way, by their number in [`Mesh::faces`]: concave, crossed or folded over.
+    /// Quads with a corner that turns the other way, by their number in [`Mesh::faces`]: concave, crossed or folded
+    /// over.
     pub folded: Vec<u32>,
     /// Faces with a corner of less than 11.5° or more than 168.5° (a sine below 0.2) that are not folded.
     pub slivers: Vec<u32>,

@@ -1,26 +1,27 @@
 //! Warp and weft of triangles: which of their sides are threads, and what the others resist.
 //!
-//! **Counting.** A vertex has three coordinates. Cloth of quads has two inextensible edges per vertex and keeps one way to
-//! move; a triangle mesh has three sides per vertex and locks. Both directions of thread limited in every triangle are
-//! four constraints per vertex, and lock as well (measured: a sheet over a ball hangs as if it were metal). So as many
-//! threads as quads have: **every vertex chooses one side for the warp and one for the weft.**
+//! **Counting.** A vertex has three coordinates. Cloth of quads has two inextensible edges per vertex and keeps one way
+//! to move; a triangle mesh has three sides per vertex and locks. Both directions of thread limited in every triangle
+//! are four constraints per vertex, and lock as well (measured: a sheet over a ball hangs as if it were metal). So as
+//! many threads as quads have: **every vertex chooses one side for the warp and one for the weft.**
 //!
-//! **Choosing.** In each triangle the warp is a direction of its plane, the weft is across it. A vertex takes the side that
-//! is nearest to +warp, and the one nearest to +weft: all forwards, as one strings beads, so that each thread goes on from
-//! the next vertex. (Where some go forwards and some backwards, triangles in between are held by neither.) Where nothing
-//! leads forwards, at a border, it takes the side that leads backwards. A thread is never more than 45°
-//! off; where there is none so near, there is none. On squares that were cut in two the threads are exactly the sides of
-//! the squares, however they were cut.
+//! **Choosing.** In each triangle the warp is a direction of its plane, the weft is across it. A vertex takes the side
+//! that is nearest to +warp, and the one nearest to +weft: all forwards, as one strings beads, so that each thread goes
+//! on from the next vertex. (Where some go forwards and some backwards, triangles in between are held by neither.)
+//! Where nothing leads forwards, at a border, it takes the side that leads backwards. A thread is never more than 45°
+//! off; where there is none so near, there is none. On squares that were cut in two the threads are exactly the sides
+//! of the squares, however they were cut.
 //!
-//! **Shear.** All other sides of triangles are springs. A small shear γ changes a side of length l at an angle φ to the warp by
-//! γ l sin φ cos φ. With y = (l sin φ cos φ)²/A, A the area of the triangle, each spring gets k = G y/Σy² from it; together
-//! they hold ½ G γ² A, as both diagonals of a quad with the stiffness G do. A square that was cut has one diagonal, of 2G.
+//! **Shear.** All other sides of triangles are springs. A small shear γ changes a side of length l at an angle φ to the
+//! warp by γ l sin φ cos φ. With y = (l sin φ cos φ)²/A, A the area of the triangle, each spring gets k = G y/Σy² from
+//! it; together they hold ½ G γ² A, as both diagonals of a quad with the stiffness G do. A square that was cut has one
+//! diagonal, of 2G.
 //!
-//! **What it is not.** On an irregular mesh threads zigzag. What the limit holds is the length of the chosen sides. A zigzag
-//! that is pulled straight, or sheared, is strain along the warp within triangles, and only the springs resist that:
-//! [`crate::report::thread_strain`] measures it, and every report has it. The scene `drape` at 36 × 36 vertices with a limit
-//! of 1 %, one second at 60 Hz; 99 % of the strains within triangles are below what is given, in the worst frame and
-//! in the last:
+//! **What it is not.** On an irregular mesh threads zigzag. What the limit holds is the length of the chosen sides. A
+//! zigzag that is pulled straight, or sheared, is strain along the warp within triangles, and only the springs resist
+//! that: [`crate::report::thread_strain`] measures it, and every report has it. The scene `drape` at 36 × 36 vertices
+//! with a limit of 1 %, one second at 60 Hz; 99 % of the strains within triangles are below what is given, in the worst
+//! frame and in the last:
 //!
 //! | mesh | mean height of the hem, m | worst frame | last frame |
 //! |---|---|---|---|
@@ -29,8 +30,8 @@
 //! | irregular (Delaunay), damped: implicit springs, 4 substeps | −0.406 … −0.410 | 28 % | 18 % |
 //! | irregular, not damped: explicit springs, 21 … 27 substeps | −0.391 … −0.393 | 12 % | 3 % |
 //!
-//! So where strain within irregular triangles matters, use [`crate::Elasticity::Explicit`], or quads. Implicit springs give
-//! way to the tension of threads: the projection does not know of them.
+//! So where strain within irregular triangles matters, use [`crate::Elasticity::Explicit`], or quads. Implicit springs
+//! give way to the tension of threads: the projection does not know of them.
 
 use std::collections::BTreeMap;
 
@@ -60,11 +61,12 @@ const LEAST_ALIGNED: f64 = 0.2;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Weave {
-    /// As most sides of triangles run, along it or across it: squares that were cut in two get their own threads, however
-    /// they lie. Where sides run every way it is along x, y or z, whichever is the least upright on the triangles.
+    /// As most sides of triangles run, along it or across it: squares that were cut in two get their own threads,
+    /// however they lie. Where sides run every way it is along x, y or z, whichever is the least upright on the
+    /// triangles.
     Sides,
-    /// Along one direction, projected to each triangle; of any length above 0. A triangle that it stands upright on takes
-    /// the direction with its coordinates moved on by one place.
+    /// Along one direction, projected to each triangle; of any length above 0. A triangle that it stands upright on
+    /// takes the direction with its coordinates moved on by one place.
     Along([f32; 3]),
     /// A direction for each face, likewise; those of quads are not used.
     PerFace(Vec<[f32; 3]>),
@@ -240,7 +242,8 @@ impl Frame {
 
 const SIDES: [[usize; 2]; 3] = [[0, 1], [1, 2], [2, 0]];
 
-/// Chooses the threads of all triangles; `fixed` are sides that are inextensible whatever is woven, as those of quads are.
+/// Chooses the threads of all triangles; `fixed` are sides that are inextensible whatever is woven, as those of quads
+/// are.
 pub(super) fn weave(
     positions: &[[f32; 3]],
     faces: &[Face],

@@ -15,8 +15,8 @@ const BUDGET: usize = 500;
 
 /// The net of a scene with its shear springs and gravity.
 ///
-/// The prediction is implicit in the springs (footnote 1 of the paper, with the linear step of Baraff & Witkin 1998), so
-/// their stiffness does not bound the step and every method can be run at the step that suits it. Bending, wind and
+/// The prediction is implicit in the springs (footnote 1 of the paper, with the linear step of Baraff & Witkin 1998),
+/// so their stiffness does not bound the step and every method can be run at the step that suits it. Bending, wind and
 /// solids of a scene are left out.
 ///
 /// ```

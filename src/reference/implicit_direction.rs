@@ -125,8 +125,8 @@ pub struct ImplicitDirection {
     pub force_limit: f64,
     /// Newton steps, at most.
     pub budget: usize,
-    /// Newton steps, at least, even when all strains are in range: at the unconstrained end F is zero as well, so without
-    /// one the method would sleep inside a wide limit, and cloth at rest would bounce.
+    /// Newton steps, at least, even when all strains are in range: at the unconstrained end F is zero as well, so
+    /// without one the method would sleep inside a wide limit, and cloth at rest would bounce.
     pub at_least: usize,
 }
 

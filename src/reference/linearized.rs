@@ -1,4 +1,4 @@
-//! One linear solve at the start of the step: the projection of the slides, kept to show what it leaves behind.
+//! One linear solve at the start of the step, kept to show what it leaves behind.
 
 use glam::DVec3;
 
@@ -9,9 +9,9 @@ use super::{Failure, Projection, Projector, System};
 /// The constraint linearised about the start of the step: (J W Jᵀ) μ = C(x^n) + J (x_0 − x^n), x = x_0 − W Jᵀ μ, with J
 /// at x^n.
 ///
-/// The slides write f = +Jᵀ λ and leave out C(x^n): with their sign, (J W Jᵀ) λ = −(J W f + J v/h). What one step
-/// leaves of C then stays for ever and adds up; with C(x^n) in its place the error stays bounded. There is no limit to
-/// miss, so the only failures are those of the solver.
+/// Without C(x^n) this asks for J v' = 0, a constraint on velocities alone; with constraint forces +Jᵀ λ it is
+/// (J W Jᵀ) λ = −(J W f + J v/h). What one step leaves of C then stays for ever and adds up; with C(x^n) in its place
+/// the error stays bounded. There is no limit to miss, so the only failures are those of the solver.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linearized {
     /// Whether C(x^n) is on the right side.

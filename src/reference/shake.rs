@@ -7,8 +7,8 @@
 //! (J(x_j) W J(x^n)ᵀ) Δμ = C(x_j),   x_{j+1} = x_j − W J(x^n)ᵀ Δμ
 //! ```
 //!
-//! The matrix is square but not symmetric. No multiple of the old direction need reach C = 0 (Q1), the product may be
-//! singular (Q2), and so may either factor (Q3, Q4): all four end in a [`Failure`]. Small steps avoid them.
+//! The matrix is square but not symmetric. No multiple of the old direction need reach C = 0, the product may be
+//! singular, and so may either factor: all four end in a [`Failure`]. Small steps avoid them.
 
 use faer::Mat;
 use faer::linalg::solvers::Solve;
@@ -152,7 +152,8 @@ struct Factors {
 
 impl Factors {
     fn new(matrix: SparseColMat<usize, f64>) -> Result<Self, Failure> {
-        // A row of zeros is singular whatever the rounding of its pivot; Q2 is the smallest example.
+        // A row of zeros is singular whatever the rounding of its pivot: an edge that turned by a right angle is the
+        // smallest example.
         let mut rows = vec![0.0f64; matrix.nrows()];
         matrix.triplet_iter().for_each(|t| rows[t.row] = rows[t.row].max(t.val.abs()));
         if rows.contains(&0.0) {

@@ -36,8 +36,8 @@ impl System {
         Ok(system)
     }
 
-    /// The edges of a scene at its start, in the order of [`crate::Topology`], with the same numbers; springs and solids
-    /// are left out.
+    /// The edges of a scene at its start, in the order of [`crate::Topology`], with the same numbers; springs and
+    /// solids are left out.
     ///
     /// # Errors
     /// As [`System::validate`].

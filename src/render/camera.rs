@@ -82,7 +82,8 @@ impl Camera {
         (self.eye, (across * right + along * up - back).normalize().to_array())
     }
 
-    /// Turned about the target: by `yaw` to the right about the y axis, by `pitch` upwards \[rad\]; never over the poles.
+    /// Turned about the target: by `yaw` to the right about the y axis, by `pitch` upwards \[rad\]; never over the
+    /// poles.
     #[must_use]
     pub fn orbited(&self, yaw: f32, pitch: f32) -> Self {
         let target = Vec3::from(self.target);
@@ -116,8 +117,8 @@ impl Camera {
         let looking = Self { eye: toward_eye.to_array(), target: [0.0; 3], fov, ..Self::default() };
         let [right, up, back] = looking.axes();
         let tangents = [looking.tangent() * aspect, looking.tangent()].map(|tangent| tangent * (1.0 - margin));
-        // A point at (x, z) is right of the left edge of the view if x ≥ eye_x − t (eye_z − z), and so on: the two edges
-        // bound eye_x ± t eye_z from the points alone.
+        // A point at (x, z) is right of the left edge of the view if x ≥ eye_x − t (eye_z − z), and so on: the two
+        // edges bound eye_x ± t eye_z from the points alone.
         let mut distance = f32::NEG_INFINITY;
         let mut eye = Vec3::ZERO;
         for (axis, tangent) in [right, up].into_iter().zip(tangents) {

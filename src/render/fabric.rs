@@ -35,8 +35,8 @@ pub(crate) struct Rod {
 }
 
 impl Fabric {
-    /// For a mesh. Its material coordinates are those of its rest shape in its own plane; of a rest shape that is not flat
-    /// in the plane that it faces most. The pattern repeats about ten times along its longest side.
+    /// For a mesh. Its material coordinates are those of its rest shape in its own plane; of a rest shape that is not
+    /// flat in the plane that it faces most. The pattern repeats about ten times along its longest side.
     pub fn new(mesh: &Mesh) -> Self {
         let triangles = mesh.triangles();
         let positions = mesh.positions();

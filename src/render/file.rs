@@ -20,8 +20,8 @@ const LEARNED: i32 = 7;
 
 /// A PNG of the last picture that was added, or a GIF animation of all of them; chosen by the name's extension.
 ///
-/// The file appears complete, with [`PictureFile::finish`], or not at all. Pictures are written as they come: a GIF holds no more
-/// than two of them in memory.
+/// The file appears complete, with [`PictureFile::finish`], or not at all. Pictures are written as they come: a GIF
+/// holds no more than two of them in memory.
 #[derive(Debug)]
 pub struct PictureFile {
     size: [u32; 2],
@@ -120,8 +120,8 @@ fn write_png(file: &mut AtomicFile, picture: &Picture) -> io::Result<()> {
     Ok(writer.finish()?)
 }
 
-/// A GIF in the making. A picture is written as what has changed since the one before, with a palette of its own: what stands
-/// still neither flickers nor takes space.
+/// A GIF in the making. A picture is written as what has changed since the one before, with a palette of its own: what
+/// stands still neither flickers nor takes space.
 #[derive(Debug)]
 struct Animation {
     encoder: Encoder,

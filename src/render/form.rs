@@ -21,8 +21,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// The form of a solid. A level plane has none: it is the ground of the stage. Of another plane a board is drawn that
-    /// reaches as far as the stage; of a baked mesh the surface where its distances are zero.
+    /// The form of a solid. A level plane has none: it is the ground of the stage. Of another plane a board is drawn
+    /// that reaches as far as the stage; of a baked mesh the surface where its distances are zero.
     pub fn of(solid: &Solid, stage: &Stage) -> Self {
         match &solid.shape {
             SolidShape::Plane if is_level(solid) => Self::default(),
@@ -131,8 +131,8 @@ pub(crate) fn board_corners(solid: &Solid, stage: &Stage) -> Vec<Vec3> {
     corners.iter().map(|point| turn * Vec3::from(*point) + Vec3::from(solid.pose.translation)).collect()
 }
 
-/// Where the distances of a grid are zero: one vertex in every cell that the surface passes, in the middle of its crossings,
-/// moved onto the surface (naive surface nets; Gibson 1998).
+/// Where the distances of a grid are zero: one vertex in every cell that the surface passes, in the middle of its
+/// crossings, moved onto the surface (naive surface nets; Gibson 1998).
 fn zero_surface(grid: &Grid) -> Form {
     let [width, height, depth] = grid.counts().map(|count| count as usize);
     let (origin, spacing) = (Vec3::from(grid.origin()), grid.spacing());

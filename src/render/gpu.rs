@@ -28,8 +28,8 @@ pub struct Items<'a> {
     pub solids: &'a [(&'a Prop, Pose)],
 }
 
-/// Pipelines and the shadow map. It holds handles of the caller's device and queue; needs [`wgpu::Limits::default`] and no
-/// feature; submits nothing.
+/// Pipelines and the shadow map. It holds handles of the caller's device and queue; needs [`wgpu::Limits::default`] and
+/// no feature; submits nothing.
 #[derive(Debug)]
 pub struct Renderer {
     device: wgpu::Device,
@@ -89,13 +89,13 @@ impl Canvas {
 }
 
 impl Renderer {
-    /// For targets of a color format, with 1 or 4 samples per pixel. Where the format does not encode sRGB itself, the shader
-    /// does.
+    /// For targets of a color format, with 1 or 4 samples per pixel. Where the format does not encode sRGB itself, the
+    /// shader does.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] for another number of samples, [`Error::Device`] if the device fails or cannot draw on such a
-    /// target.
+    /// [`Error::OutOfRange`] for another number of samples, [`Error::Device`] if the device fails or cannot draw on
+    /// such a target.
     pub async fn new(
         device: &wgpu::Device,
         queue: &wgpu::Queue,
@@ -163,7 +163,8 @@ impl Renderer {
     ///
     /// # Errors
     ///
-    /// As [`check_size`]; [`Error::Limit`] if the device has no textures that large, [`Error::Device`] if it is out of memory.
+    /// As [`check_size`]; [`Error::Limit`] if the device has no textures that large, [`Error::Device`] if it is out of
+    /// memory.
     pub fn canvas(&self, size: [u32; 2]) -> Result<Canvas> {
         check_size(size)?;
         for side in size {
@@ -179,9 +180,9 @@ impl Renderer {
         Ok(canvas)
     }
 
-    /// Records a picture of the items into the caller's encoder. The target has the renderer's format and the canvas's size; all
-    /// of it is overwritten. Cloths are drawn as they are when the encoder's commands are executed: after a step that was
-    /// recorded before, as the step leaves them.
+    /// Records a picture of the items into the caller's encoder. The target has the renderer's format and the canvas's
+    /// size; all of it is overwritten. Cloths are drawn as they are when the encoder's commands are executed: after a
+    /// step that was recorded before, as the step leaves them.
     ///
     /// # Errors
     ///

@@ -10,10 +10,10 @@
 //! | [`Fabric`] | what a cloth's mesh says about its drawing: pattern, pins, edges | once per cloth |
 //! | [`Form`] | triangles of a solid | once per solid |
 //!
-//! With a device of one's own: a [`Renderer`] draws [`Skin`]s (cloths) and [`Prop`]s (solids) on a [`Canvas`]; it records
-//! into the caller's encoder, and reads the positions and normals where the simulation writes them. [`Offscreen`] does that
-//! without a window and gives a [`Picture`]. Without a device [`raster::draw`] gives one. [`PictureFile`] writes PNG files
-//! and GIF animations.
+//! With a device of one's own: a [`Renderer`] draws [`Skin`]s (cloths) and [`Prop`]s (solids) on a [`Canvas`]; it
+//! records into the caller's encoder, and reads the positions and normals where the simulation writes them.
+//! [`Offscreen`] does that without a window and gives a [`Picture`]. Without a device [`raster::draw`] gives one.
+//! [`PictureFile`] writes PNG files and GIF animations.
 //!
 //! ```
 //! use taut::render::{Fabric, Form, Look, Stage, raster};

@@ -1,8 +1,8 @@
 //! Pictures without a GPU: the twin of `render.wgsl`, on all cores.
 //!
-//! Triangles are drawn into bands of rows that fit into a cache, with four samples per pixel; afterwards every triangle that is
-//! seen in a pixel is shaded once, as multisampling does it. Memory grows with the size of the picture, not with the number
-//! of samples.
+//! Triangles are drawn into bands of rows that fit into a cache, with four samples per pixel; afterwards every triangle
+//! that is seen in a pixel is shaded once, as multisampling does it. Memory grows with the size of the picture, not
+//! with the number of samples.
 
 use glam::{Vec2, Vec3, Vec4Swizzles};
 
@@ -231,7 +231,8 @@ impl Flat {
         Vec3::new(part(b, c), part(c, a), part(a, b))
     }
 
-    /// Calls `visit` with the row from the first, the column, the number of the sample and the weights of every sample within.
+    /// Calls `visit` with the row from the first, the column, the number of the sample and the weights of every sample
+    /// within.
     fn cover<const N: usize>(
         &self,
         [first, end]: [usize; 2],

@@ -161,7 +161,8 @@ struct RodPoint {
     normal: vec3<f32>,
 }
 
-// A point of the capsule from `tail` to `head`: the direction of its normal, y along the rod, and to which end it belongs.
+// A point of the capsule from `tail` to `head`: the direction of its normal, y along the rod, and to which end it
+// belongs.
 fn rod_point(corner: vec4<f32>, tail: vec4<f32>, head: vec4<f32>) -> RodPoint {
     let along = head.xyz - tail.xyz;
     let extent = length(along);
@@ -204,8 +205,8 @@ fn place_ground(@builtin(vertex_index) index: u32) -> Ground {
 
 // --- Light. ---
 
-// Part of the light that reaches a point, over a square of this half side [m] of the shadow map, and a weighted mean of this
-// many places along its sides.
+// Part of the light that reaches a point, over a square of this half side [m] of the shadow map, and a weighted mean of
+// this many places along its sides.
 fn reached(world: vec3<f32>, softness: f32, side: i32) -> f32 {
     let clip = globals.light_projection * vec4<f32>(world, 1.0);
     // The map holds everything that casts a shadow; what is outside of it, or behind it all, has none.

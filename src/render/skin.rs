@@ -40,13 +40,14 @@ pub(super) struct Faces {
 }
 
 impl Skin {
-    /// For a cloth. One that runs on the renderer's device is drawn from its own buffers, as it is when the commands are
-    /// executed, without any copy. Of one on the CPU the present state is uploaded; [`Skin::place`] uploads later ones.
+    /// For a cloth. One that runs on the renderer's device is drawn from its own buffers, as it is when the commands
+    /// are executed, without any copy. Of one on the CPU the present state is uploaded; [`Skin::place`] uploads later
+    /// ones.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the fabric is of another mesh, [`Error::Limit`] if the mesh is too large for the device,
-    /// [`Error::Device`] if the cloth runs on another device, or if this one fails.
+    /// [`Error::LengthMismatch`] if the fabric is of another mesh, [`Error::Limit`] if the mesh is too large for the
+    /// device, [`Error::Device`] if the cloth runs on another device, or if this one fails.
     pub fn of_cloth(renderer: &Renderer, cloth: &Cloth, fabric: &Fabric) -> Result<Self> {
         let (expected, found) = (cloth.mesh().vertex_count(), fabric.vertex_count());
         if expected != found {

@@ -45,8 +45,8 @@ impl Stage {
         Self::new(&scene.mesh, &scene.start, &scene.solids, &scene.settings)
     }
 
-    /// The stage of a cloth that starts at these positions. What is pinned is expected to swing and to hang, what lies above
-    /// solids to hang over their edges; what does neither falls, and is followed.
+    /// The stage of a cloth that starts at these positions. What is pinned is expected to swing and to hang, what lies
+    /// above solids to hang over their edges; what does neither falls, and is followed.
     pub fn new(mesh: &Mesh, start: &[[f32; 3]], solids: &[Solid], settings: &Settings) -> Self {
         let mut points = sampled(start);
         if mesh.pins().is_empty() {
@@ -88,8 +88,8 @@ impl Stage {
         Camera::around(&self.points, self.toward_eye, FOV, aspect, MARGIN)
     }
 
-    /// The same stage seen from another side: the eye of [`Stage::camera`] goes around it, to the right by `yaw` and upwards by
-    /// `pitch` \[rad\]; never over the poles.
+    /// The same stage seen from another side: the eye of [`Stage::camera`] goes around it, to the right by `yaw` and
+    /// upwards by `pitch` \[rad\]; never over the poles.
     #[must_use]
     pub fn orbited(&self, yaw: f32, pitch: f32) -> Self {
         let camera = Camera { eye: self.toward_eye.to_array(), target: [0.0; 3], ..Camera::default() };

@@ -15,26 +15,26 @@
 //! * (a) Weights of plain weaves of pure cotton, wool and polyester measured by Penava, Šimić Penava & Knezić,
 //!   *Determination of the Elastic Constants of Plain Woven Fabrics by a Tensile Test in Various Directions* (Fibres &
 //!   Textiles in Eastern Europe 22, 2014), table 1.
-//! * (b) Wang, O'Brien & Ramamoorthi, *Data-Driven Elastic Models for Cloth: Modeling and Measurement* (SIGGRAPH 2011), in
-//!   the files that come with ARCSim: `11oz-black-denim` (99 % cotton) and `white-dots-on-blk` (a tablecloth of polyester).
-//!   Shear is their coefficient of in-plane shear at rest, which the forces of ARCSim take for N/m per radian of shear. For
-//!   comparison, light denims on the Kawabata instruments have 84 … 191 N/m (*Regenerated Cellulose-Based Denim
-//!   Fabric for Tropical Regions*, Journal of Textiles 2016, table 5: 1.5 … 3.4 gf/(cm·degree)).
-//! * (c) Feng, Huang, Xu & Wang, *Learning-Based Bending Stiffness Parameter Estimation by a Drape Tester* (SIGGRAPH Asia
-//!   2022): the median over the fabrics of similar weight in their published table of 618, of the mean of warp and
-//!   weft of the linear term. That is what fabrics of this weight have, whatever they are made of; the middle half of each set
-//!   lies between about half and twice of it. Weights taken together: 0.14 … 0.16, 0.30 … 0.35, 0.17 … 0.20, 0.04 … 0.06,
-//!   0.155 … 0.175, 0.05 … 0.075 and 0.22 … 0.25 kg/m², in the order of the table above.
+//! * (b) Wang, O'Brien & Ramamoorthi, *Data-Driven Elastic Models for Cloth: Modeling and Measurement* (SIGGRAPH 2011),
+//!   in the files that come with ARCSim: `11oz-black-denim` (99 % cotton) and `white-dots-on-blk` (a tablecloth of
+//!   polyester). Shear is their coefficient of in-plane shear at rest, which the forces of ARCSim take for N/m per
+//!   radian of shear. For comparison, light denims on the Kawabata instruments have 84 … 191 N/m (*Regenerated
+//!   Cellulose-Based Denim Fabric for Tropical Regions*, Journal of Textiles 2016, table 5: 1.5 … 3.4 gf/(cm·degree)).
+//! * (c) Feng, Huang, Xu & Wang, *Learning-Based Bending Stiffness Parameter Estimation by a Drape Tester* (SIGGRAPH
+//!   Asia 2022): the median over the fabrics of similar weight in their published table of 618, of the mean of warp and
+//!   weft of the linear term. That is what fabrics of this weight have, whatever they are made of; the middle half of
+//!   each set lies between about half and twice of it. Weights taken together: 0.14 … 0.16, 0.30 … 0.35, 0.17 … 0.20,
+//!   0.04 … 0.06, 0.155 … 0.175, 0.05 … 0.075 and 0.22 … 0.25 kg/m², in the order of the table above.
 //! * (d) A typical value, of which only the order of magnitude is claimed. On the Kawabata instruments apparel fabrics
 //!   have about 0.2 … 3 gf/(cm·degree), 11 … 170 N/m.
 //! * (e) By definition of the unit: 1 momme is 4.34 g/m².
 //!
 //! # What the numbers mean here
 //!
-//! *Shear* is the stiffness k of each of the two diagonal springs of a quad. A square of side l sheared by a small angle γ
-//! changes its diagonals by ±lγ/√2; the two springs hold k l²γ²/2, as a membrane of shear modulus k \[N/m\] does. So
-//! k is the shear modulus, and does not depend on the size of the quads. 1 gf/(cm·degree), the unit of the Kawabata
-//! instruments, is 56.2 N/m.
+//! *Shear* is the stiffness k of each of the two diagonal springs of a quad. A square of side l sheared by a small
+//! angle γ changes its diagonals by ±lγ/√2; the two springs hold k l²γ²/2, as a membrane of shear modulus k \[N/m\]
+//! does. So k is the shear modulus, and does not depend on the size of the quads. 1 gf/(cm·degree), the unit of the
+//! Kawabata instruments, is 56.2 N/m.
 //!
 //! *Bending* is the moment per width and curvature, Kawabata's B: 1 gf·cm²/cm is 9.81e-5 N·m. Fabrics bend more easily
 //! across one thread than across the other, and with hysteresis; here they have one stiffness.

@@ -23,8 +23,8 @@
 //! | [`mannequin`] | nothing | flat, above the shoulders of a dress form |
 //! | [`flag`] | the column x = 0 | upright in the wind |
 //!
-//! [`Scene::settings`] are those that a scene is meant for. With the feature `scene-files` every scene can be written to
-//! a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene is its [`Script`].
+//! [`Scene::settings`] are those that a scene is meant for. With the feature `scene-files` every scene can be written
+//! to a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene is its [`Script`].
 //!
 //! A flat row between two pins, as in [`patch`] and [`curtain`], has one edge more than it has
 //! vertices that can move: its constraints are dependent, and solvers must cope. [`hang`] is the
@@ -88,8 +88,8 @@ pub struct Scene {
     pub name: Cow<'static, str>,
     /// The cloth at rest.
     pub mesh: Mesh,
-    /// Start positions, one per vertex, m. Pinned vertices stay at theirs. A plane sheet of very uneven edges that gravity lies
-    /// in would lock there: its cloth starts out of the plane by up to a thousandth of its shortest edge.
+    /// Start positions, one per vertex, m. Pinned vertices stay at theirs. A plane sheet of very uneven edges that
+    /// gravity lies in would lock there: its cloth starts out of the plane by up to a thousandth of its shortest edge.
     pub start: Vec<[f32; 3]>,
     /// What is around it.
     pub solids: Vec<Solid>,
@@ -128,8 +128,8 @@ impl Scene {
         Self { name: name.into(), mesh, start, solids, settings, script }
     }
 
-    /// The solids where they are after a time \[s\], as their velocities and the script say: for runs of which only the cloth
-    /// was recorded.
+    /// The solids where they are after a time \[s\], as their velocities and the script say: for runs of which only the
+    /// cloth was recorded.
     pub fn solids_at(&self, time: f64) -> Vec<Solid> {
         let moved = |solid: &Solid| Solid { pose: solid.advanced(time as f32), ..solid.clone() };
         let mut solids: Vec<Solid> = self.solids.iter().map(moved).collect();
@@ -231,7 +231,8 @@ pub fn rope_tether(size: u32) -> Result<Scene> {
     Ok(scene)
 }
 
-/// A flat sheet that falls on a ball of radius 0.3 m: the draping experiment of the paper (Goldenthal et al. 2007, section 5).
+/// A flat sheet that falls on a ball of radius 0.3 m: the draping experiment of the paper (Goldenthal et al. 2007,
+/// section 5).
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
 //! Motion that a scene prescribes: pins that are led, solids that go their way, holds that end.
 //!
-//! A [`Motion`] is a list of keys: at such a time, moved and turned so far from the start. Between two keys translations
-//! are interpolated linearly and rotations along the shorter arc (slerp), so that both speeds are constant. A [`Script`] has
-//! the motions of a scene. It knows no state but the time: frames may be of any length, and a run may be resumed in the
-//! middle.
+//! A [`Motion`] is a list of keys: at such a time, moved and turned so far from the start. Between two keys
+//! translations are interpolated linearly and rotations along the shorter arc (slerp), so that both speeds are
+//! constant. A [`Script`] has the motions of a scene. It knows no state but the time: frames may be of any length, and
+//! a run may be resumed in the middle.
 //!
 //! ```
 //! use taut::scene::{self, Key, Motion, PinGroup};
@@ -56,13 +56,13 @@ pub struct Motion {
 }
 
 impl Motion {
-    /// A motion through these keys, in order of time. It starts without displacement at time 0, whether there is a key or
-    /// not, and rests after the last key or, with `repeat`, starts again.
+    /// A motion through these keys, in order of time. It starts without displacement at time 0, whether there is a key
+    /// or not, and rests after the last key or, with `repeat`, starts again.
     ///
     /// # Errors
     /// [`Error::Empty`]; [`Error::OutOfRange`] for times that do not grow, for a first key at time 0 that is not at the
-    /// start, for a quaternion that is not of unit length (within 1 %), and for a last key that is not at the start where
-    /// the motion repeats; [`Error::NotFinite`] for a translation that is not within 10⁶ m.
+    /// start, for a quaternion that is not of unit length (within 1 %), and for a last key that is not at the start
+    /// where the motion repeats; [`Error::NotFinite`] for a translation that is not within 10⁶ m.
     pub fn new(keys: Vec<Key>, repeat: bool) -> Result<Self> {
         let wrong =
             |field, index, value: f64, expected| Error::OutOfRange { field, index: Some(index), value, expected };

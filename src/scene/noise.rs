@@ -1,8 +1,8 @@
 //! A tiny noise of the start positions, for what nothing else would bend.
 //!
-//! A flat sheet that stands upright and is pushed to neither side stays a rigid plate ([`Scene::stays_flat`]): what would
-//! fold it starts from nothing, and nothing times any growth is nothing. In life no sheet is that flat. Noise of 10⁻⁵ m,
-//! less than a thread is thick, is enough: after half a second the folds are centimetres deep.
+//! A flat sheet that stands upright and is pushed to neither side stays a rigid plate ([`Scene::stays_flat`]): what
+//! would fold it starts from nothing, and nothing times any growth is nothing. In life no sheet is that flat. Noise of
+//! 10⁻⁵ m, less than a thread is thick, is enough: after half a second the folds are centimetres deep.
 //!
 //! ```
 //! use taut::scene::{self, Noise};
@@ -17,14 +17,15 @@
 
 use super::Scene;
 use crate::error::Result;
+use crate::error::within;
 use crate::mesh::Mesh;
-use crate::solver::within;
 
 /// A noise of start positions; see the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// How far a coordinate is moved at most \[m\], before it is rounded to `f32`; from 0 to a tenth of the shortest edge. An
-    /// edge of rest length l starts with a strain of at most 2√3 times this over l, which the first frame takes away.
+    /// How far a coordinate is moved at most \[m\], before it is rounded to `f32`; from 0 to a tenth of the shortest
+    /// edge. An edge of rest length l starts with a strain of at most 2√3 times this over l, which the first frame
+    /// takes away.
     pub amplitude: f32,
     /// Which of the noises it is. The same seed gives the same bits on every platform.
     pub seed: u64,
@@ -67,8 +68,8 @@ fn scramble(state: u64) -> u64 {
 }
 
 impl Scene {
-    /// The scene with every coordinate of its start positions moved a little. Pins, and vertices that the script holds or
-    /// leads, stay where they are; the noise of the others does not depend on them.
+    /// The scene with every coordinate of its start positions moved a little. Pins, and vertices that the script holds
+    /// or leads, stay where they are; the noise of the others does not depend on them.
     ///
     /// # Errors
     /// [`crate::Error::OutOfRange`] if the amplitude is not within 0 and a tenth of the shortest edge.

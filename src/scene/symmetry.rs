@@ -10,13 +10,13 @@ use crate::solid::{Solid, SolidShape};
 use crate::substeps::StepBounds;
 
 impl Scene {
-    /// Whether nothing will bend the cloth, with these settings: it is flat, gravity is along it, and wind, solids, holds
-    /// and motions are the same on both of its sides, so that it moves like a rigid plate in its plane however unstable that
-    /// is. [`Scene::with_noise`] breaks the symmetry.
+    /// Whether nothing will bend the cloth, with these settings: it is flat, gravity is along it, and wind, solids,
+    /// holds and motions are the same on both of its sides, so that it moves like a rigid plate in its plane however
+    /// unstable that is. [`Scene::with_noise`] breaks the symmetry.
     ///
-    /// It is exact: true for planes across an axis or at 45° to two of them, where rounding is symmetric, too. In any other
-    /// plane rounding alone soon bends the cloth. Not said of chains, of closed meshes as solids, without gravity, and
-    /// where there are stages of the user's own.
+    /// It is exact: true for planes across an axis or at 45° to two of them, where rounding is symmetric, too. In any
+    /// other plane rounding alone soon bends the cloth. Not said of chains, of closed meshes as solids, without
+    /// gravity, and where there are stages of the user's own.
     pub fn stays_flat(&self, settings: &Settings) -> bool {
         let gravity = vector(settings.gravity);
         if self.mesh.faces().is_empty() || !settings.stages.is_empty() || gravity == DVec3::ZERO {
@@ -66,8 +66,8 @@ struct Plane {
 }
 
 impl Plane {
-    /// The plane of this normal that has all points, if there is one. A slanted one must have the origin: elsewhere its two
-    /// coordinates are rounded differently.
+    /// The plane of this normal that has all points, if there is one. A slanted one must have the origin: elsewhere its
+    /// two coordinates are rounded differently.
     fn through(points: &[[f32; 3]], normal: DVec3) -> Option<Self> {
         let offset = normal.dot(vector(*points.first()?));
         let slanted = normal.abs().element_sum() > 1.0;

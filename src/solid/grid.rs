@@ -259,7 +259,8 @@ mod tests {
         assert!(bounds[0] < 0.0192 && bounds[1] < 0.048, "{bounds:?}");
         assert!(near < bounds[0] && near > 0.5 * bounds[0], "{near}");
         assert!(inner < bounds[1] && inner > 0.5 * bounds[1], "{inner}");
-        // Differences over a cell stand for derivatives at its middle: the length is off by at most spacing / (√3 radius).
+        // Differences over a cell stand for derivatives at its middle: the length is off by at most spacing / (√3
+        // radius).
         assert!(slope < 0.025, "{slope}");
     }
 

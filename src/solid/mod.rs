@@ -1,7 +1,7 @@
 //! Solids: what cloth falls on, hangs over and slides along.
 //!
-//! A [`Solid`] is a shape with a place, a motion and a surface. Its shape is given by a signed distance in the solid's own
-//! coordinates: exactly for planes, spheres, capsules and boxes, by a grid that is baked once for a closed mesh
+//! A [`Solid`] is a shape with a place, a motion and a surface. Its shape is given by a signed distance in the solid's
+//! own coordinates: exactly for planes, spheres, capsules and boxes, by a grid that is baked once for a closed mesh
 //! ([`Body`], [`Grid`]). [`crate::stage::contact`] says how cloth meets it.
 
 mod bake;
@@ -50,6 +50,9 @@ pub enum SolidShape {
     Grid(Arc<Grid>),
 }
 
+/// Largest coordinate of a solid \[m\], and part of its velocity \[m/s\] and angular velocity \[rad/s\].
+const FARTHEST: f32 = 1e6;
+
 /// A shape with a place, a motion and a surface.
 ///
 /// ```
@@ -64,7 +67,8 @@ pub struct Solid {
     pub shape: SolidShape,
     /// Where it is: its coordinates are turned, then moved.
     pub pose: Pose,
-    /// Velocity of its origin \[m/s\].
+    /// Velocity of its origin \[m/s\]. A solid that comes to a million metres from the origin along an axis goes no
+    /// further.
     pub velocity: [f32; 3],
     /// Angular velocity about its origin \[rad/s\].
     pub angular_velocity: [f32; 3],
@@ -105,7 +109,7 @@ impl Solid {
         let row = Self { thickness: 0.0, ..self.clone() }.row(self.pose, 0);
         let rotation = Quat::from_vec4(row.start_rotation);
         let local = rotation.inverse() * (Vec3::from(point) - row.start_position);
-        crate::stage::contact::signed_distance(&row, self.distances(), local).1
+        crate::stage::distance::signed_distance(&row, self.distances(), local).1
     }
 
     /// Nodes of its grid; none for other shapes.
@@ -138,7 +142,7 @@ impl Solid {
             ("solids.velocity", self.velocity),
             ("solids.angular_velocity", self.angular_velocity),
         ] {
-            if !vector.iter().all(|x| x.abs() <= 1e6) {
+            if !vector.iter().all(|x| x.abs() <= FARTHEST) {
                 return Err(Error::NotFinite { field, index });
             }
         }
@@ -159,6 +163,8 @@ impl Solid {
         let rotation = turn * DQuat::from_array(self.pose.rotation.map(f64::from)).normalize();
         let way = DVec3::from_array(self.velocity.map(f64::from)) * dt;
         let translation = DVec3::from_array(self.pose.translation.map(f64::from)) + way;
+        let farthest = DVec3::splat(FARTHEST.into());
+        let translation = translation.clamp(-farthest, farthest);
         Pose { rotation: rotation.normalize().to_array().map(|x| x as f32), translation: translation.as_vec3().into() }
     }
 

@@ -1,28 +1,29 @@
 //! The solver that chooses: what one should use without a reason to use another.
 //!
 //! Where the mesh is woven (at most four families of yarns, of at least four edges on average), it sweeps yarns
-//! ([`crate::solver::yarn_sweep`]), with taut chords where the caller bounds the substeps and the metered load is large. Sweeps converge by σ² each, σ the cosine
-//! between the force spaces of warp and weft; in fine cloth (yarns of more than 256 edges) that is strongly sheared or folded σ
-//! is near 1 and sweeps crawl. So there, after a bounded number of sweeps that did not reach the limit, the last substep of
-//! a frame goes on with fast projection, whose line-preconditioned conjugate gradients ([`crate::solver::fast_projection`])
-//! do not mind. Elsewhere (triangles, short
-//! pieces of yarn) it is fast projection from the start.
+//! ([`crate::solver::yarn_sweep`]), with taut chords where the caller bounds the substeps and the metered load is
+//! large. Sweeps converge by σ² each, σ the cosine between the force spaces of warp and weft; in fine cloth (yarns of
+//! more than 256 edges) that is strongly sheared or folded σ is near 1 and sweeps crawl. So there, after a bounded
+//! number of sweeps that did not reach the limit, the last substep of a frame goes on with fast projection, whose
+//! line-preconditioned conjugate gradients ([`crate::solver::fast_projection`]) do not mind. Elsewhere (triangles,
+//! short pieces of yarn) it is fast projection from the start.
 //!
-//! The choice depends on the mesh, on the settings and on strain and load that the device measured, never on timing: the
-//! same input takes the same way.
+//! The choice depends on the mesh, on the settings and on strain and load that the device measured, never on timing:
+//! the same input takes the same way.
 
 use crate::error::Result;
+use crate::fields::{Inputs, Spec};
 use crate::program::Recorder;
-use crate::solver::{FastProjection, Solver, YarnSweep, within};
-use crate::stage::{control, strain};
+use crate::solver::{FastProjection, Solver, YarnSweep};
+use crate::stage::parameter::Table;
+use crate::stage::{Stage, control, strain};
 
 /// Parameters of both solvers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Auto {
     /// The sweeps.
     pub sweep: YarnSweep,
-    /// What follows where they do not suffice, or takes their place; `step_clamp` is that of the sweeps, and there is no warm
-    /// start.
+    /// What follows where they do not suffice, or takes their place.
     pub projection: FastProjection,
 }
 
@@ -39,16 +40,14 @@ const LENGTH: usize = 4;
 /// Edges of a yarn from which sweeps may crawl.
 const LONG: u32 = 256;
 
-impl Solver for Auto {
-    fn name(&self) -> &'static str {
-        "auto"
+impl Stage for Auto {
+    fn fields(&self) -> Vec<Spec> {
+        [self.sweep.fields(), self.projection.fields()].concat()
     }
 
-    fn validate(&self) -> Result<()> {
-        self.sweep.validate()?;
-        self.projection.validate()?;
-        let cold = self.projection.warm_start.is_none();
-        within("warm_start", 1.0, cold, "none: the automatic choice has no warm start")
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        self.sweep.inputs(inputs)?;
+        self.projection.inputs(inputs)
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
@@ -59,12 +58,26 @@ impl Solver for Auto {
             return;
         }
         self.sweep.record(recorder);
-        if recorder.last_substep() && recorder.longest_yarn() > LONG {
+        if recorder.moment.last_substep && recorder.longest_yarn() > LONG {
             control::repeat_strained(recorder, 0, 1, |recorder| {
                 strain::keep(recorder);
                 self.projection.record(recorder);
             });
         }
+    }
+}
+
+impl Solver for Auto {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    fn tables(&self) -> Vec<&dyn Table> {
+        vec![&self.sweep, &self.projection]
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        vec![&mut self.sweep, &mut self.projection]
     }
 
     fn middle_strain(&self) -> f32 {
@@ -73,10 +86,5 @@ impl Solver for Auto {
 
     fn load(&self) -> f32 {
         self.sweep.load()
-    }
-
-    fn live(&self) -> [f32; 4] {
-        let [clamp, slack, chords_from, _] = self.sweep.live();
-        [clamp, slack, chords_from, self.projection.tolerance]
     }
 }

@@ -1,9 +1,9 @@
 //! Taut chords: coarse to fine along each yarn, for steps so long that plain projection fails.
 //!
-//! Projection drops the geometric stiffness of taut yarns, so beyond a load s of about 20 Newton's method wanders: it straightens
-//! wiggles of a few edges before the yarn as a whole has its place. But a yarn of rest length L can never span more than
-//! L, and neither can any part of it. Automatic substeps keep the load small; chords are for counts that the caller or a budget
-//! bounds. So before the first projection of a loaded substep the yarns are cut into chords, a
+//! Projection drops the geometric stiffness of taut yarns, so beyond a load s of about 20 Newton's method wanders: it
+//! straightens wiggles of a few edges before the yarn as a whole has its place. But a yarn of rest length L can never
+//! span more than L, and neither can any part of it. Automatic substeps keep the load small; chords are for counts that
+//! the caller or a budget bounds. So before the first projection of a loaded substep the yarns are cut into chords, a
 //! few long ones first, then twice as many, down to chords of two edges:
 //!
 //! ```text
@@ -12,36 +12,45 @@
 //!  edges     o----o----o----o----o----o----o----o----o     then the projection itself
 //! ```
 //!
-//! The chords of a level are a tridiagonal system like that of the edges, with the masses that move with their ends; two
-//! projections per level, and the vertices between two ends are moved along by interpolation, so momentum is kept. Chords
-//! start at evenly spread vertices, so a yarn may have any length; at least four chords are used.
+//! The chords of a level are a tridiagonal system like that of the edges, with the masses that move with their ends;
+//! two projections per level, and the vertices between two ends are moved along by interpolation, so momentum is kept.
+//! Chords start at evenly spread vertices, so a yarn may have any length; at least four chords are used.
 //!
-//! Another form solves whole coarse grids and interpolates across yarns, too. It needs fewer sweeps (about half, in `patch`
-//! at 71 × 71) and holds a curtain of 513 × 513 in single steps of 1/60 s where this form needs two; but it moves yarns for the
-//! sake of others, which gained energy in `hang`, needs grids of its own on every mesh, and on a GPU a dispatch per level,
-//! sweep and family. This form is one dispatch per family.
-//!
-//! The WGSL is in `shaders/lines.wgsl`, because the chords of a level are solved by the same line solve.
+//! Another form solves whole coarse grids and interpolates across yarns, too. It needs fewer sweeps (about half, in
+//! `patch` at 71 × 71) and holds a curtain of 513 × 513 in single steps of 1/60 s where this form needs two; but it
+//! moves yarns for the sake of others, which gained energy in `hang`, needs grids of its own on every mesh, and on a
+//! GPU a dispatch per level, sweep and family. This form is one dispatch per family.
 
 use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{Clock, Frame, YarnSpan};
-use crate::program::{Kernel, Recorder};
-use crate::solver::lanes::SMALLEST_PIVOT;
-use crate::solver::lines::{Cloth, kernel, lanes, yarns_of};
-use crate::stage::control;
+use crate::program::{Kernel, Recorder, Shape};
+use crate::solver::bundle::SMALLEST_PIVOT;
+use crate::solver::line_solve::{self, YarnView, kernel, lanes, yarns_of};
+use crate::solver::yarn_sweep::YarnSweepLive;
+use crate::source::{Constant, Source};
+use crate::stage::edge::between;
+
+static SOURCE: Source = Source::new("chords", include_str!("../../shaders/chords.wgsl"))
+    .constants(&[("COARSEST", Constant::U32(COARSEST as u32)), ("TAUT", Constant::F32(TAUT))])
+    .shares(&[&line_solve::SOURCE]);
 
 /// Projects the chords of one yarn, all levels.
-pub static PROJECT_CHORDS: Kernel = kernel("project_chords", project_chords_body);
+pub static PROJECT_CHORDS: Kernel = kernel("project_chords", &SOURCE, project_chords_body);
 /// Starts the chords' part of a substep where the load is large.
-pub static OPEN_CHORDS: Kernel = control::kernel("open_chords", open_chords_body);
+pub static OPEN_CHORDS: Kernel =
+    Kernel::new("open_chords", &SOURCE, open_chords_body).shape(Shape::Group).aliases(&[("decisions", "guards")]);
 
 /// Fewest chords of a yarn.
 const COARSEST: usize = 4;
 
-/// Records the chords of all families, which run where the expected load s is above `frame.live.z`.
+/// A chord is taut where it is longer than this part of its bound: less is what rounding may make of a chord that is at
+/// it.
+const TAUT: f32 = 1.0001;
+
+/// Records the chords of all families, which run where the expected load s is above `chords_from`.
 pub fn record(recorder: &mut Recorder<'_>) {
     let levels = (recorder.longest_yarn() as usize / COARSEST).checked_ilog2().unwrap_or(0);
     if levels == 0 {
@@ -61,10 +70,11 @@ pub fn record(recorder: &mut Recorder<'_>) {
 fn open_chords_body(run: &mut Run<'_>) -> Result<()> {
     let [own, parent, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
-    let times = run.read::<Clock>("times")?;
+    let live = run.one::<YarnSweepLive>("yarn_sweep")?;
+    let clock = run.one::<Clock>("clock")?;
     let mut decisions = run.write::<u32>("decisions")?;
-    let load = times[0].load.max(frame.expected_load);
-    let loaded = load * times[0].h * times[0].h > frame.live.z;
+    let load = clock.load.max(frame.expected_load);
+    let loaded = load * clock.h * clock.h > live.chords_from;
     decisions[own as usize] = if loaded { decisions[parent as usize] } else { 0 };
     Ok(())
 }
@@ -72,7 +82,7 @@ fn open_chords_body(run: &mut Run<'_>) -> Result<()> {
 fn project_chords_body(run: &mut Run<'_>) -> Result<()> {
     let [_, levels, ..] = run.arguments();
     let yarns = yarns_of(run)?;
-    let cloth = Cloth::of(run)?;
+    let cloth = YarnView::of(run)?;
     for yarn in yarns {
         let slack = cloth.slack(yarn).max(0.0);
         for level in (1..=levels).rev() {
@@ -89,7 +99,7 @@ fn project_chords_body(run: &mut Run<'_>) -> Result<()> {
 
 /// One level of a yarn.
 struct Chords<'a> {
-    cloth: &'a Cloth<'a>,
+    cloth: &'a YarnView<'a>,
     yarn: &'a YarnSpan,
     count: usize,
     slack: f32,
@@ -164,10 +174,10 @@ impl Chords<'_> {
     fn row(&self, i: usize) -> (Vec3, f32, f32) {
         let (a, b) = (self.vertex(self.node(i)), self.vertex(self.node(i + 1)));
         let w = self.inverse_mass(i) + self.inverse_mass(self.following(i));
-        let Cloth { vertices, displacements, .. } = self.cloth;
-        let d = (vertices[b].position - vertices[a].position) + (displacements.vector(b) - displacements.vector(a));
+        let YarnView { vertices, displacements, .. } = self.cloth;
+        let d = between(vertices, |v| displacements.vector(v), a, b);
         let (extent, bound) = (d.length(), self.bound(i));
-        if w == 0.0 || extent <= 1.0001 * bound {
+        if w == 0.0 || extent <= TAUT * bound {
             return (Vec3::ZERO, 1.0, 0.0);
         }
         (d / extent, w, extent - bound)
@@ -183,7 +193,7 @@ impl Chords<'_> {
         let pulls: Vec<Vec3> = rows.iter().zip(&solutions).map(|(row, solution)| row.0 * *solution).collect();
         let nodes = if self.closed() { self.count } else { self.count + 1 };
         let mut motions = Vec::with_capacity(nodes);
-        let Cloth { frame, clock, vertices, freedom, displacements, reactions, tensions, .. } = self.cloth;
+        let YarnView { live, clock, vertices, freedom, displacements, reactions, tensions, .. } = self.cloth;
         for i in 0..nodes {
             let ahead = pulls.get(i).copied().unwrap_or(Vec3::ZERO);
             let behind = match i {
@@ -192,7 +202,7 @@ impl Chords<'_> {
                 _ => pulls[i - 1],
             };
             let way = (ahead - behind) * self.inverse_mass(i);
-            let (extent, most) = (way.length(), frame.live.x * self.bound(i.min(self.count - 1)));
+            let (extent, most) = (way.length(), live.step_clamp * self.bound(i.min(self.count - 1)));
             motions.push(if extent > most { way * (most / extent) } else { way });
             let v = self.vertex(self.node(i));
             if vertices[v].inverse_mass == 0.0 {

@@ -1,7 +1,7 @@
 //! Graph-colored Gauss-Seidel edge projection: position-based dynamics, or strain limiting with a wider band.
 //!
-//! An edge (a, b) of length |d| that should have length L moves its ends along d (position-based dynamics, Müller et al. 2007; strain
-//! limiting, Provot 1995):
+//! An edge (a, b) of length |d| that should have length L moves its ends along d (position-based dynamics, Müller et
+//! al. 2007; strain limiting, Provot 1995):
 //!
 //! c = (|d| − L)/(w_a + w_b), x_a += w_a c d/|d|, x_b −= w_b c d/|d|.
 //!
@@ -21,17 +21,25 @@
 
 use std::ops::Range;
 
+use glam::Vec3;
+
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::params::{Clock, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::{Freedom, Solver, banded_length, within};
-use crate::stage::{padded, strain, xyz};
+use crate::solver::Solver;
+use crate::source::Source;
+use crate::stage::edge::{self, Band, stretch_of};
+use crate::stage::freedom::Freedom;
+use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
+use crate::stage::{Stage, strain};
+use crate::vector::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/gauss_seidel.wgsl");
+static SOURCE: Source =
+    Source::new("gauss_seidel", include_str!("../../shaders/gauss_seidel.wgsl")).shares(&[&edge::SOURCE]);
 
 /// Projects one edge.
-pub static PROJECT_EDGE: Kernel = Kernel::new("project_edge", WGSL, project_edge_body).shape(Shape::Scatter);
+pub static PROJECT_EDGE: Kernel = Kernel::new("project_edge", &SOURCE, project_edge_body).shape(Shape::Scatter);
 
 /// Sweeps of a seeded order before it repeats within one substep.
 const PERIOD: u32 = 8;
@@ -54,21 +62,7 @@ impl Default for GaussSeidel {
     }
 }
 
-impl Solver for GaussSeidel {
-    fn name(&self) -> &'static str {
-        "gauss-seidel"
-    }
-
-    fn validate(&self) -> Result<()> {
-        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        within(
-            "sweeps_per_check",
-            self.sweeps_per_check.into(),
-            (1..=1000).contains(&self.sweeps_per_check),
-            "in 1 … 1000",
-        )
-    }
-
+impl Stage for GaussSeidel {
     fn record(&self, recorder: &mut Recorder<'_>) {
         let per_check = self.sweeps_per_check.min(self.sweeps);
         // Whole checks, and whole periods of a seeded order, as many as fit.
@@ -80,7 +74,7 @@ impl Solver for GaussSeidel {
             for check in 0..period {
                 for sweep in 0..per_check {
                     // The last substep is recorded apart, and has orders of its own.
-                    let last = u64::from(recorder.last_substep()) << 32;
+                    let last = u64::from(recorder.moment.last_substep) << 32;
                     let number = last | u64::from(check * per_check + sweep);
                     for color in self.order(recorder.colors(), frame, number) {
                         recorder.dispatch_range(&PROJECT_EDGE, color, [0; 4]);
@@ -89,6 +83,34 @@ impl Solver for GaussSeidel {
                 strain::record(recorder, per_check, 0);
             }
         });
+    }
+}
+
+impl Parameters for GaussSeidel {
+    const TABLE: &'static str = "gauss_seidel";
+    const PARAMETERS: &'static [Parameter<Self>] = &[
+        parameter!(sweeps: Count, |sweeps| sweeps > 0, "at least 1", "sweeps per substep at most"),
+        parameter!(
+            sweeps_per_check: Count,
+            |sweeps| (1..=1000).contains(&sweeps),
+            "in 1 … 1000",
+            "sweeps between two measurements of the strain"
+        ),
+        parameter!(seed: optional Long, |_| true, "a number", "permutes the order of the colors"),
+    ];
+}
+
+impl Solver for GaussSeidel {
+    fn name(&self) -> &'static str {
+        "gauss-seidel"
+    }
+
+    fn tables(&self) -> Vec<&dyn Table> {
+        vec![self]
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        vec![self]
     }
 
     fn varies(&self) -> bool {
@@ -120,7 +142,7 @@ fn mix(state: u64) -> u64 {
 }
 
 fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let band = Band::of(run.one::<Frame>("frame")?);
     let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
     let colored_edges = run.read::<u32>("colored_edges")?;
@@ -131,30 +153,22 @@ fn project_edge_body(run: &mut Run<'_>) -> Result<()> {
     let mut tensions = run.write::<f32>("tensions")?;
     for index in run.range() {
         let e = colored_edges[index] as usize;
-        let edge = edges[e];
+        let edge = &edges[e];
         let (tail, head) = (edge.tail as usize, edge.head as usize);
-        let (a, b) = (vertices[tail], vertices[head]);
-        let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
-        let extent = d.length();
-        let wanted = banded_length(frame, extent, edge.rest);
-        if extent < 1e-6 * edge.rest || extent == wanted {
+        let Some((stretch, _)) = stretch_of(band, edge, vertices, &freedom, |v| xyz(displacements[v])) else {
             continue;
+        };
+        let (a, b) = (vertices[tail].inverse_mass, vertices[head].inverse_mass);
+        let size = (stretch.extent - stretch.wanted) / stretch.w;
+        let pull = size * Vec3::from(stretch.n);
+        displacements[tail] = padded(xyz(displacements[tail]) + freedom.apply_inverse_mass(tail, a, pull));
+        displacements[head] = padded(xyz(displacements[head]) - freedom.apply_inverse_mass(head, b, pull));
+        tensions[e] += size * clock.force;
+        if freedom.bears(a) {
+            reactions[tail] = padded(xyz(reactions[tail]) + clock.force * freedom.borne(tail, a, pull));
         }
-        let n = d / extent;
-        let w =
-            freedom.inverse_mass_along(tail, a.inverse_mass, n) + freedom.inverse_mass_along(head, b.inverse_mass, n);
-        if w <= 0.01 * (a.inverse_mass + b.inverse_mass) {
-            continue;
-        }
-        let pull = ((extent - wanted) / w) * n;
-        displacements[tail] = padded(xyz(displacements[tail]) + freedom.apply_inverse_mass(tail, a.inverse_mass, pull));
-        displacements[head] = padded(xyz(displacements[head]) - freedom.apply_inverse_mass(head, b.inverse_mass, pull));
-        tensions[e] += ((extent - wanted) / w) * clock.force;
-        if freedom.bears(a.inverse_mass) {
-            reactions[tail] = padded(xyz(reactions[tail]) + clock.force * freedom.borne(tail, a.inverse_mass, pull));
-        }
-        if freedom.bears(b.inverse_mass) {
-            reactions[head] = padded(xyz(reactions[head]) - clock.force * freedom.borne(head, b.inverse_mass, pull));
+        if freedom.bears(b) {
+            reactions[head] = padded(xyz(reactions[head]) - clock.force * freedom.borne(head, b, pull));
         }
     }
     Ok(())

@@ -9,25 +9,48 @@
 //! | α | `blend` | 1 |
 //! | Δx_e,i = w_i × pull | `corrections` holds the pull on the tail | kg·m |
 //!
-//! Vertices of unequal n_i at one edge take unequal shares, so momentum is not conserved exactly; a pin bears what its neighbors took. Cost per sweep: edges once, vertices once, two dispatches, no
-//! atomics. Sweeps: several times those of Gauss-Seidel.
+//! Momentum is conserved only where both ends of an edge have equally many edges; a pin bears what its neighbors took.
+//! Cost per sweep: edges once, vertices once, two dispatches, no atomics. Sweeps: several times those of Gauss-Seidel.
 
 use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Clock, Frame, Link, Vertex};
+use crate::fields::{Domain, Inputs, Spec};
+use crate::params::{Clock, Frame, Link, Vertex, element};
 use crate::program::{Kernel, Recorder};
-use crate::solver::{Freedom, Solver, banded_length, within};
-use crate::stage::{padded, strain, xyz};
+use crate::solver::Solver;
+use crate::source::Source;
+use crate::stage::edge::{self, Band, stretch_of};
+use crate::stage::fields::{mass, span};
+use crate::stage::freedom::Freedom;
+use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
+use crate::stage::{Stage, strain};
+use crate::vector::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/jacobi.wgsl");
+static SOURCE: Source = Source::new("jacobi", include_str!("../../shaders/jacobi.wgsl")).shares(&[&edge::SOURCE]);
+
+element! {
+    /// Parameters that may change from frame to frame.
+    pub(crate) struct JacobiLive {
+        /// ω.
+        pub(crate) relaxation: f32,
+        /// α.
+        pub(crate) blend: f32,
+    }
+}
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<[f32; 4]>("corrections", Domain::Edges, "pull of an edge on its tail [kg·m]")
+        .floor(|f| Ok(span(f)? * mass(f)?)),
+    Spec::of::<JacobiLive>("jacobi", Domain::Fixed(1), "parameters that may change from frame to frame").input(),
+];
 
 /// Proposal of one edge.
-pub static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", WGSL, correct_edge_body);
+pub static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", &SOURCE, correct_edge_body);
 /// Blend of the proposals at one vertex.
-pub static GATHER_CORRECTIONS: Kernel = Kernel::new("gather_corrections", WGSL, gather_corrections_body);
+pub static GATHER_CORRECTIONS: Kernel = Kernel::new("gather_corrections", &SOURCE, gather_corrections_body);
 
 /// Parameters of the sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,22 +71,13 @@ impl Default for Jacobi {
     }
 }
 
-impl Solver for Jacobi {
-    fn name(&self) -> &'static str {
-        "jacobi"
+impl Stage for Jacobi {
+    fn fields(&self) -> Vec<Spec> {
+        FIELDS.to_vec()
     }
 
-    fn validate(&self) -> Result<()> {
-        within("sweeps", self.sweeps.into(), self.sweeps > 0, "at least 1")?;
-        within(
-            "sweeps_per_check",
-            self.sweeps_per_check.into(),
-            (1..=1000).contains(&self.sweeps_per_check),
-            "in 1 … 1000",
-        )?;
-        let relaxation = self.relaxation;
-        within("relaxation", relaxation.into(), relaxation > 0.0 && relaxation <= 1.0, "in (0, 1]")?;
-        within("blend", self.blend.into(), self.blend >= 0.0 && self.blend.is_finite(), "finite and at least 0")
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        inputs.set("jacobi", JacobiLive { relaxation: self.relaxation, blend: self.blend })
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
@@ -76,14 +90,40 @@ impl Solver for Jacobi {
             strain::record(recorder, per_check, 0);
         });
     }
+}
 
-    fn live(&self) -> [f32; 4] {
-        [self.relaxation, self.blend, 0.0, 0.0]
+impl Parameters for Jacobi {
+    const TABLE: &'static str = "jacobi";
+    const PARAMETERS: &'static [Parameter<Self>] = &[
+        parameter!(sweeps: Count, |sweeps| sweeps > 0, "at least 1", "sweeps per substep at most"),
+        parameter!(
+            sweeps_per_check: Count,
+            |sweeps| (1..=1000).contains(&sweeps),
+            "in 1 … 1000",
+            "sweeps between two measurements of the strain"
+        ),
+        parameter!(relaxation: Number, |omega| omega > 0.0 && omega <= 1.0, "in (0, 1]", "ω of the blend"),
+        parameter!(blend: Number, |alpha: f32| alpha >= 0.0 && alpha.is_finite(), "finite and at least 0", "α of the blend"),
+    ];
+}
+
+impl Solver for Jacobi {
+    fn name(&self) -> &'static str {
+        "jacobi"
+    }
+
+    fn tables(&self) -> Vec<&dyn Table> {
+        vec![self]
+    }
+
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        vec![self]
     }
 }
 
 fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let band = Band::of(run.one::<Frame>("frame")?);
+    let jacobi = run.one::<JacobiLive>("jacobi")?;
     let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
@@ -93,22 +133,14 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
     let mut tensions = run.write::<f32>("tensions")?;
     let mut corrections = run.write::<[f32; 4]>("corrections")?;
     for e in run.range() {
-        let edge = edges[e];
-        let (tail, head) = (edge.tail as usize, edge.head as usize);
-        let (a, b) = (vertices[tail], vertices[head]);
-        let d = (b.position - a.position) + (xyz(displacements[head]) - xyz(displacements[tail]));
-        let extent = d.length();
+        let edge = &edges[e];
         let mut pull = Vec3::ZERO;
-        if extent >= 1e-6 * edge.rest {
-            let n = d / extent;
-            let w = freedom.inverse_mass_along(tail, a.inverse_mass, n)
-                + freedom.inverse_mass_along(head, b.inverse_mass, n);
-            if w > 0.01 * (a.inverse_mass + b.inverse_mass) {
-                let excess = extent - banded_length(frame, extent, edge.rest);
-                pull = (excess / w) * n;
-                let taken = 0.5 * (blend(frame, edge_incidence, tail) + blend(frame, edge_incidence, head));
-                tensions[e] += ((excess / w) * clock.force) * taken;
-            }
+        if let Some((stretch, _)) = stretch_of(band, edge, vertices, &freedom, |v| xyz(displacements[v])) {
+            let size = (stretch.extent - stretch.wanted) / stretch.w;
+            pull = size * Vec3::from(stretch.n);
+            let (tail, head) = (edge.tail as usize, edge.head as usize);
+            let taken = 0.5 * (blend(jacobi, edge_incidence, tail) + blend(jacobi, edge_incidence, head));
+            tensions[e] += (size * clock.force) * taken;
         }
         corrections[e] = padded(pull);
     }
@@ -116,12 +148,12 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 /// Weight of one proposal at a free vertex: all its edges count, in range or not.
-fn blend(frame: &Frame, edge_incidence: &[u32], v: usize) -> f32 {
-    frame.live.x / ((edge_incidence[v + 1] - edge_incidence[v]) as f32 + frame.live.y)
+fn blend(jacobi: &JacobiLive, edge_incidence: &[u32], v: usize) -> f32 {
+    jacobi.relaxation / ((edge_incidence[v + 1] - edge_incidence[v]) as f32 + jacobi.blend)
 }
 
 fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let jacobi = run.one::<JacobiLive>("jacobi")?;
     let clock = run.one::<Clock>("clock")?;
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
@@ -139,8 +171,8 @@ fn gather_corrections_body(run: &mut Run<'_>) -> Result<()> {
             let at_head = entry & 1 == 1;
             let other = if at_head { edges[e].tail } else { edges[e].head } as usize;
             let proposal = if at_head { -1.0 } else { 1.0 } * xyz(corrections[e]);
-            pull += blend(frame, edge_incidence, v) * proposal;
-            taken += blend(frame, edge_incidence, other) * proposal;
+            pull += blend(jacobi, edge_incidence, v) * proposal;
+            taken += blend(jacobi, edge_incidence, other) * proposal;
         }
         if inverse_mass > 0.0 {
             displacements[v] = padded(xyz(displacements[v]) + freedom.apply_inverse_mass(v, inverse_mass, pull));

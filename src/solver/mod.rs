@@ -13,21 +13,22 @@
 //! |---|---|---|---|
 //! | [`GaussSeidel`] | one dispatch per color | n² sweeps for coherent strain | many small substeps, coarse limits |
 //! | [`Jacobi`] | two dispatches | several times more sweeps | as a baseline, or where coloring is poor |
-//! | [`FastProjection`] | one linear solve | n inner iterations with the diagonal, a handful with [lines] | small limits |
+//! | [`FastProjection`] | one linear solve | n; not with [lines](line_preconditioner) | small limits |
 //! | [`YarnSweep`] | one dispatch per family of yarns | not with n | wherever the mesh has yarns |
 //! | [`Auto`] | one of the last two | not with n | always; it is the default |
 //!
 //! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
-//! parameters, Rust bodies and `record`; a line in [`crate::fields`] for memory of its own; a `mod` and a variant here.
+//! parameters, Rust bodies and `record`; a line in [`crate::fields`] for memory of its own; a variant here, and its
+//! name in files. CONTRIBUTING.md has the list.
 
 pub mod auto;
+pub(crate) mod bundle;
 pub mod chords;
-pub mod conjugate_gradient;
 pub mod fast_projection;
 pub mod gauss_seidel;
 pub mod jacobi;
-pub(crate) mod lanes;
-pub mod lines;
+pub mod line_preconditioner;
+pub mod line_solve;
 pub mod warm_start;
 pub mod yarn_sweep;
 
@@ -37,56 +38,11 @@ pub use gauss_seidel::GaussSeidel;
 pub use jacobi::Jacobi;
 pub use yarn_sweep::YarnSweep;
 
+pub use crate::stage::Solver;
+
 use std::sync::Arc;
 
-use glam::Vec3;
-
-use crate::cpu::Run;
-use crate::error::{Error, Result};
-use crate::fields::Spec;
-use crate::params::Frame;
-use crate::program::Recorder;
-
-/// The project stage of a step; see the [module documentation](self) for the contract.
-pub trait Solver: std::fmt::Debug + Send + Sync {
-    /// Kebab-case of the file stem.
-    fn name(&self) -> &'static str;
-
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`] naming the parameter.
-    fn validate(&self) -> Result<()>;
-
-    /// Records one projection.
-    fn record(&self, recorder: &mut Recorder<'_>);
-
-    /// Parameters that may be slid live, as `frame.live` in WGSL.
-    fn live(&self) -> [f32; 4] {
-        [0.0; 4]
-    }
-
-    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit. A
-    /// frame may pass through strain that nobody sees, but what is left of it enters the velocity.
-    fn middle_strain(&self) -> f32 {
-        0.0
-    }
-
-    /// Load s of one substep ([`crate::stage::load`]) that the solver can take, for automatic substeps.
-    fn load(&self) -> f32 {
-        1.0
-    }
-
-    /// Fields of the solver's own, with names that start with `user_`; a built-in solver's are in the table.
-    fn fields(&self) -> Vec<Spec> {
-        Vec::new()
-    }
-
-    /// Whether the recording depends on the frame number.
-    fn varies(&self) -> bool {
-        false
-    }
-}
+use crate::stage::parameter::Table;
 
 /// Which solver runs: a value chosen at run time.
 #[derive(Clone, Debug)]
@@ -110,16 +66,20 @@ impl Method {
     /// Names of the built-in solvers, as the program spells them.
     pub const NAMES: [&'static str; 5] = ["auto", "fast-projection", "gauss-seidel", "jacobi", "yarn-sweep"];
 
+    /// The built-in solvers, with their default parameters.
+    pub fn all() -> [Self; Self::NAMES.len()] {
+        [
+            Self::Auto(Auto::default()),
+            Self::FastProjection(FastProjection::default()),
+            Self::GaussSeidel(GaussSeidel::default()),
+            Self::Jacobi(Jacobi::default()),
+            Self::YarnSweep(YarnSweep::default()),
+        ]
+    }
+
     /// The built-in solver of a name, with its default parameters.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "auto" => Some(Self::Auto(Auto::default())),
-            "gauss-seidel" => Some(Self::GaussSeidel(GaussSeidel::default())),
-            "jacobi" => Some(Self::Jacobi(Jacobi::default())),
-            "yarn-sweep" => Some(Self::YarnSweep(YarnSweep::default())),
-            "fast-projection" => Some(Self::FastProjection(FastProjection::default())),
-            _ => None,
-        }
+        Self::all().into_iter().find(|method| method.solver().name() == name)
     }
 
     /// The solver.
@@ -133,82 +93,53 @@ impl Method {
             Self::Custom(solver) => solver.as_ref(),
         }
     }
+
+    /// The same, to be changed; `None` for one of the user's.
+    fn solver_mut(&mut self) -> Option<&mut dyn Solver> {
+        match self {
+            Self::Auto(solver) => Some(solver),
+            Self::GaussSeidel(solver) => Some(solver),
+            Self::Jacobi(solver) => Some(solver),
+            Self::FastProjection(solver) => Some(solver),
+            Self::YarnSweep(solver) => Some(solver),
+            Self::Custom(_) => None,
+        }
+    }
+
+    /// The tables of parameters that files and command lines can set; none of a user's own solver.
+    pub fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        self.solver_mut().map_or_else(Vec::new, |solver| solver.tables_mut())
+    }
+
+    /// Sets a parameter by its name, as `yarn_sweep.sweeps`, to a value as people write it. Ranges are not checked.
+    ///
+    /// ```
+    /// let mut method = taut::Method::default();
+    /// method.set("yarn_sweep.sweeps", "300")?;
+    /// assert_eq!(method.set("yarn_sweep.speed", "9").unwrap_err(), "auto has no parameter yarn_sweep.speed");
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// In one sentence, where there is no such parameter or it does not take such a value.
+    pub fn set(&mut self, parameter: &str, text: &str) -> Result<(), String> {
+        let solver = self.solver().name();
+        let (table, name) = parameter.split_once('.').unwrap_or(("", parameter));
+        for found in self.tables_mut() {
+            let listed = found.list().into_iter().find(|listed| found.name() == table && listed.name == name);
+            if let Some(listed) = listed {
+                let value = listed.takes.parse(text);
+                let value = value.ok_or_else(|| format!("{parameter} must be {}, not {text}", listed.expected))?;
+                found.set(name, value);
+                return Ok(());
+            }
+        }
+        Err(format!("{solver} has no parameter {parameter}"))
+    }
 }
 
 impl Default for Method {
     fn default() -> Self {
         Self::Auto(Auto::default())
     }
-}
-
-/// What (n, 1) or (n, 0) leaves of a motion: what is across n, or along n.
-#[inline]
-pub(crate) fn left_by([x, y, z, w]: [f32; 4], motion: Vec3) -> Vec3 {
-    let n = Vec3::new(x, y, z);
-    w * motion + ((1.0 - 2.0 * w) * n.dot(motion)) * n
-}
-
-/// What holds and contacts leave of the motion of vertices; the prelude has the twin of every function.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Freedom<'a>(Option<&'a [[f32; 4]]>);
-
-impl<'a> Freedom<'a> {
-    pub(crate) fn of(run: &mut Run<'a>) -> Result<Self> {
-        let constraints = run.read::<[f32; 4]>("constraints")?;
-        let constrained = run.one::<Frame>("frame")?.constrained != 0;
-        Ok(Self(constrained.then_some(constraints)))
-    }
-
-    /// The constraints, where there are any.
-    pub(crate) fn constraints(&self) -> Option<&'a [[f32; 4]]> {
-        self.0
-    }
-
-    /// S of Baraff & Witkin (1998, eq. 13) applied to a motion.
-    #[inline]
-    pub(crate) fn allowed(&self, v: usize, motion: Vec3) -> Vec3 {
-        let Some(constraints) = self.0 else { return motion };
-        left_by(constraints[v], motion)
-    }
-
-    /// W = S/m of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes motion.
-    #[inline]
-    pub(crate) fn apply_inverse_mass(&self, v: usize, inverse_mass: f32, pull: Vec3) -> Vec3 {
-        self.allowed(v, inverse_mass * pull)
-    }
-
-    /// n·W n for a unit direction \[1/kg\].
-    #[inline]
-    pub(crate) fn inverse_mass_along(&self, v: usize, inverse_mass: f32, n: Vec3) -> f32 {
-        if self.0.is_none() { inverse_mass } else { inverse_mass * n.dot(self.allowed(v, n)) }
-    }
-
-    /// What a pull leaves to a pin or a constraint to bear.
-    #[inline]
-    pub(crate) fn borne(&self, v: usize, inverse_mass: f32, pull: Vec3) -> Vec3 {
-        if inverse_mass == 0.0 { pull } else { pull - self.allowed(v, pull) }
-    }
-
-    /// Whether a vertex bears anything.
-    #[inline]
-    pub(crate) fn bears(&self, inverse_mass: f32) -> bool {
-        inverse_mass == 0.0 || self.0.is_some()
-    }
-}
-
-/// Length that an edge should have: the end of its stretch band nearest to `length` \[m\].
-#[inline]
-pub fn banded_length(frame: &Frame, length: f32, rest: f32) -> f32 {
-    length.max(frame.stretch_min * rest).min(frame.stretch_max * rest)
-}
-
-/// Whether an edge is strictly inside its band, hence left alone.
-#[inline]
-pub fn in_band(frame: &Frame, length: f32, rest: f32) -> bool {
-    length > frame.stretch_min * rest && length < frame.stretch_max * rest
-}
-
-/// An [`Error::OutOfRange`] unless the value is valid.
-pub(crate) fn within(field: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
-    if valid { Ok(()) } else { Err(Error::OutOfRange { field, index: None, value, expected }) }
 }

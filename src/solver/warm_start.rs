@@ -1,18 +1,17 @@
 //! Warm start of fast projection: the tension of the substep before is the first guess.
 //!
-//! Starting from u* − W Jᵀ μ, μ the multipliers of the substep before, saves an outer iteration where the load is small and
-//! blows up where s > 1: it is explicit geometric stiffness. The safe form keeps the momentum balance as a residual, as the
-//! step-and-project scheme of the paper does (section 4.2), F = M (u − u*) + Jᵀ μ, and puts the diagonal of the geometric
-//! stiffness into the mass:
+//! Starting from u* − W Jᵀ μ, μ the multipliers of the substep before, saves an outer iteration where the load is small
+//! and blows up where s > 1: it is explicit geometric stiffness. The safe form keeps the momentum balance as a
+//! residual, as the step-and-project scheme of the paper does (section 4.2), F = M (u − u*) + Jᵀ μ, and puts the
+//! diagonal of the geometric stiffness into the mass:
 //!
 //! H = m + γ Σ max(μ_e, 0)/l_e, (J H⁻¹ Jᵀ) δμ = C − J H⁻¹ F, u −= H⁻¹ (F + Jᵀ δμ), μ += δμ.
 //!
 //! The system has the same structure, with H⁻¹ in the place of W: every kernel of the projection reads `warm_vertices`
-//! instead of `vertices`. Gain: 1.5 to 2.5 times fewer iterations. It is for motion without violence: after a start that
-//! is far off its constraints, multipliers of the first substep mislead the second, and such a frame may miss its limit. Use
-//! γ = 1–2; nothing is carried over a substep that
-//! missed its limit, a teleport or an impulse, nor where an edge's own load is above s = 5, where the form
-//! diverges.
+//! instead of `vertices`. Gain: 1.5 to 2.5 times fewer iterations. It is for motion without violence: after a start
+//! that is far off its constraints, multipliers of the first substep mislead the second, and such a frame may miss its
+//! limit. Use γ = 1–2; nothing is carried over a substep that missed its limit, a teleport or an impulse, nor where an
+//! edge's own load is above s = 5, where the form diverges.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -25,30 +24,49 @@ use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Clock, Frame, Link, Vertex};
+use crate::fields::{Domain, Spec};
+use crate::params::{Clock, FAR, Frame, Link, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::stage::{load, padded, xyz};
+use crate::solver::fast_projection::FastProjectionLive;
+use crate::source::{Constant, Source};
+use crate::stage::fields::{mass, rest, span};
+use crate::stage::load;
+use crate::vector::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/warm_start.wgsl");
+static SOURCE: Source = Source::new("warm_start", include_str!("../../shaders/warm_start.wgsl"))
+    .constants(&[("LARGEST_LOAD", Constant::F32(LARGEST_LOAD))]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<f32>("multipliers", Domain::Edges, "μ: multipliers of the substep, or of the one before [kg·m]")
+        .persistent()
+        .floor(|f| Ok(rest(f)? * mass(f)?)),
+    Spec::of::<[f32; 4]>(
+        "predictions",
+        Domain::Vertices,
+        "xyz: displacements before the projection [m], w: shortest edge [m]",
+    )
+    .floor(span),
+    Spec::of::<Vertex>("warm_vertices", Domain::Vertices, "positions [m] and inverses of mass with tension [1/kg]"),
+];
 
 /// Keeps the prediction.
-pub static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", WGSL, keep_prediction_body);
+pub static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", &SOURCE, keep_prediction_body);
 /// First guess of a multiplier.
-pub static CARRY_MULTIPLIER: Kernel = Kernel::new("carry_multiplier", WGSL, carry_multiplier_body);
+pub static CARRY_MULTIPLIER: Kernel = Kernel::new("carry_multiplier", &SOURCE, carry_multiplier_body);
 /// What a pin bears of it.
-pub static BEAR_MULTIPLIER: Kernel = Kernel::new("bear_multiplier", WGSL, bear_multiplier_body);
+pub static BEAR_MULTIPLIER: Kernel = Kernel::new("bear_multiplier", &SOURCE, bear_multiplier_body);
 /// 1/H of a vertex.
-pub static SOFTEN: Kernel = Kernel::new("soften", WGSL, soften_body);
+pub static SOFTEN: Kernel = Kernel::new("soften", &SOURCE, soften_body);
 /// Moves a vertex by what its momentum balance lacks.
-pub static RELAX: Kernel = Kernel::new("relax", WGSL, relax_body);
+pub static RELAX: Kernel = Kernel::new("relax", &SOURCE, relax_body);
 /// Constraint after that.
-pub static WARM_RESIDUAL: Kernel = Kernel::new("warm_residual", WGSL, warm_residual_body);
+pub static WARM_RESIDUAL: Kernel = Kernel::new("warm_residual", &SOURCE, warm_residual_body);
 /// Adds a solution to the multiplier.
-pub static NOTE_MULTIPLIER: Kernel = Kernel::new("note_multiplier", WGSL, note_multiplier_body);
+pub static NOTE_MULTIPLIER: Kernel = Kernel::new("note_multiplier", &SOURCE, note_multiplier_body);
 
 /// Load s of an edge above which its multiplier is not carried over.
-pub(super) const LARGEST_LOAD: f32 = 5.0;
+const LARGEST_LOAD: f32 = 5.0;
 
 /// Records the start of a projection.
 pub(super) fn begin(recorder: &mut Recorder<'_>) {
@@ -89,7 +107,7 @@ fn carry_multiplier_body(run: &mut Run<'_>) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let mut multipliers = run.write::<f32>("multipliers")?;
     for e in run.range() {
-        let largest = frame.live.z * frame.mean_mass * edges[e].rest;
+        let largest = LARGEST_LOAD * frame.mean_mass * edges[e].rest;
         if clock.previous > 0.0 && multipliers[e].abs() <= largest {
             multipliers[e] *= (clock.h / clock.previous) * (clock.h / clock.previous);
         } else {
@@ -127,7 +145,7 @@ fn bear_multiplier_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn soften_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let live = run.one::<FastProjectionLive>("fast_projection")?;
     let edges = run.read::<Link>("edges")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let vertices = run.read::<Vertex>("vertices")?;
@@ -136,12 +154,12 @@ fn soften_body(run: &mut Run<'_>) -> Result<()> {
     let mut predictions = run.write::<[f32; 4]>("predictions")?;
     for v in run.range() {
         let vertex = vertices[v];
-        let (mut inverse_mass, mut shortest) = (0.0, 3.0e38f32);
+        let (mut inverse_mass, mut shortest) = (0.0, FAR);
         if vertex.inverse_mass > 0.0 {
             let mut stiffness = 1.0 / vertex.inverse_mass;
             for k in edge_incidence[v]..edge_incidence[v + 1] {
                 let e = (edge_incidence[k as usize] / 2) as usize;
-                stiffness += frame.live.y * multipliers[e].max(0.0) / edges[e].rest;
+                stiffness += live.warm_start * multipliers[e].max(0.0) / edges[e].rest;
                 shortest = shortest.min(edges[e].rest);
             }
             inverse_mass = 1.0 / stiffness;
@@ -153,7 +171,7 @@ fn soften_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn relax_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let live = run.one::<FastProjectionLive>("fast_projection")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let predictions = run.read::<[f32; 4]>("predictions")?;
@@ -169,7 +187,7 @@ fn relax_body(run: &mut Run<'_>) -> Result<()> {
         if inverse_mass > 0.0 {
             force += (xyz(displacements[v]) - xyz(predictions[v])) / inverse_mass;
             way = warm_vertices[v].inverse_mass * force;
-            let (extent, most) = (way.length(), frame.live.x * predictions[v][3]);
+            let (extent, most) = (way.length(), live.step_clamp * predictions[v][3]);
             if extent > most {
                 way *= most / extent;
             }

@@ -9,20 +9,20 @@
 //! takes the mean of what its triangles propose, those that are content included: one pass of Jacobi. Pins stay; a
 //! pinned corner outweighs free ones, so a triangle with a pin is scaled about the pin (with two, about their middle).
 //!
-//! **A heuristic.** This is the lecture's proposal and not the minimiser: the smallest mass-weighted motion that
-//! reaches the same area is no uniform scaling, and costs less than half of one on a right triangle of equal masses
-//! (0.0556 instead of 0.1430). One pass of means reaches the band nowhere but in single triangles, and does not keep
-//! the momentum where vertices have different numbers of triangles. The edge projection follows and has the last word:
-//! lengths hold their limit, areas need not. Scaling does not undo shear; where edges do not stretch, the projection
-//! takes it back.
+//! **A heuristic.** Uniform scaling is the simple proposal and not the minimizer: the smallest mass-weighted motion
+//! that reaches the same area is no uniform scaling, and costs less than half of one on a right triangle of equal
+//! masses (0.0556 instead of 0.1430). One pass of means reaches the band nowhere but in single triangles, and does not
+//! keep the momentum where vertices have different numbers of triangles. The edge projection follows and has the last
+//! word: lengths hold their limit, areas need not. Scaling does not undo shear; where edges do not stretch, the
+//! projection takes it back.
 //!
 //! **Energy.** Shrinking takes energy. Growing gives it: a proposal is not the gradient of anything, and slivers are
 //! thrown apart again and again. A sheet of 9 × 9 vertices whose edges may have half to one and a half of their length
 //! settled with a limit of \[0, 1.1\] and a drag of 5/s, and kept shaking at 9 m/s with \[0.9, 1.1\]. Use a lower end
 //! above 0 with care, or not at all.
 //!
-//! Two things the lecture does not say: s is held in \[½, 2\], because the scale of a sliver of full length has no
-//! bound, and a triangle without area, now or at rest, proposes nothing.
+//! Two bounds: s is held in \[½, 2\], because the scale of a sliver of full length has no
+//! bound; and a triangle without area, now or at rest, proposes nothing.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -36,29 +36,50 @@ use glam::{DVec3, Vec3, Vec4};
 
 use crate::cpu::Run;
 use crate::error::{Error, Result};
-use crate::fields::Domain;
+use crate::fields::{Domain, Spec};
 use crate::mesh::Mesh;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
-use crate::solver::Freedom;
-use crate::stage::{padded, xyz};
+use crate::source::{Constant, Source};
+use crate::stage::Stage;
+use crate::stage::edge::{self, between};
+use crate::stage::fields::span;
+use crate::stage::freedom::Freedom;
+use crate::vector::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/area.wgsl");
+static SOURCE: Source = Source::new("area", include_str!("../../shaders/area.wgsl"))
+    .shares(&[&edge::SOURCE])
+    .constants(&[("LARGEST", Constant::F32(LARGEST))]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<f32>("rest_areas", Domain::Triangles, "areas in the rest shape [m²]").exact(),
+    Spec::of::<[f32; 4]>("area_shifts", Domain::Vertices, "mean of what triangles propose [m]").floor(span),
+];
 
 /// Mean of what the triangles at a vertex propose.
-pub static LIMIT_AREA: Kernel = Kernel::new("limit_area", WGSL, limit_area_body);
+pub static LIMIT_AREA: Kernel = Kernel::new("limit_area", &SOURCE, limit_area_body);
 /// Moves the prediction there, as far as holds and contacts allow.
-pub static APPLY_AREA: Kernel = Kernel::new("apply_area", WGSL, apply_area_body);
+pub static APPLY_AREA: Kernel = Kernel::new("apply_area", &SOURCE, apply_area_body);
 
 /// How much one pass may scale a triangle.
 const LARGEST: f32 = 2.0;
 
-/// Records one pass, with the smallest and the largest area relative to rest.
-pub fn record(recorder: &mut Recorder<'_>, [least, most]: [f32; 2]) {
-    if recorder.sizes().triangle_corners > 0 {
-        let vertices = recorder.sizes().vertices as u32;
-        recorder.dispatch_range(&LIMIT_AREA, 0..vertices, [least.to_bits(), most.to_bits(), 0, 0]);
-        recorder.dispatch(&APPLY_AREA, Domain::Vertices);
+/// One pass, between prediction and projection.
+#[derive(Clone, Copy, Debug)]
+pub struct AreaLimit {
+    /// Smallest and largest area relative to rest.
+    pub band: [f32; 2],
+}
+
+impl Stage for AreaLimit {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if recorder.sizes().triangle_corners > 0 {
+            let vertices = recorder.sizes().vertices as u32;
+            let [least, most] = self.band.map(f32::to_bits);
+            recorder.dispatch_range(&LIMIT_AREA, 0..vertices, [least, most, 0, 0]);
+            recorder.dispatch(&APPLY_AREA, Domain::Vertices);
+        }
     }
 }
 
@@ -100,8 +121,7 @@ impl Triangles<'_> {
 
     /// From one vertex to another at the end of the substep \[m\].
     fn edge(&self, tail: usize, head: usize) -> Vec3 {
-        (self.vertices[head].position - self.vertices[tail].position)
-            + (xyz(self.displacements[head]) - xyz(self.displacements[tail]))
+        between(self.vertices, |v| xyz(self.displacements[v]), tail, head)
     }
 
     /// Scale that brings a triangle into its band.

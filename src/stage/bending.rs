@@ -1,9 +1,9 @@
 //! Bending: forces at the start of a substep, and the stiffness that the elastic solve applies.
 //!
-//! [`crate::mesh::bending`] derives the two models. Flat at rest: E = ½ Σ w_ij |x_i − x_j|² with signed weights, so f = Σ w
-//! (x_j − x_i) and K is constant. Curved at rest: E = ½ Σ k (φ − φ_0)², f = −k (φ − φ_0) ∇φ and K = −k ∇φ ∇φᵀ
-//! (Gauss-Newton). Both leave K p in `bend_forces`, where [`crate::stage::elastic`] finds it; where springs are explicit the
-//! forces alone are used.
+//! [`crate::mesh::bending`] derives the two models. Flat at rest: E = ½ Σ w_ij |x_i − x_j|² with signed weights, so
+//! f = Σ w (x_j − x_i) and K is constant. Curved at rest: E = ½ Σ k (φ − φ_0)², f = −k (φ − φ_0) ∇φ and K = −k ∇φ ∇φᵀ
+//! (Gauss-Newton). Both leave K p in `bend_forces`, where [`crate::stage::elastic`] finds it; where springs are
+//! explicit the forces alone are used.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -15,26 +15,44 @@ use glam::{Vec3, Vec4};
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::mesh::bending::fold;
+use crate::fields::{Domain, Spec};
+use crate::mesh::bending::{NARROWEST, SHARPEST, fold};
 use crate::params::{HingeGradients, HingeRow, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::stage::{padded, xyz};
+use crate::source::{Constant, Source};
+use crate::stage::fields::{tension, turn};
+use crate::vector::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/bending.wgsl");
+static SOURCE: Source = Source::new("bending", include_str!("../../shaders/bending.wgsl"))
+    .constants(&[("NARROWEST", Constant::F32(NARROWEST)), ("SHARPEST", Constant::F32(SHARPEST))]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<u32>(
+        "bend_incidence",
+        Domain::BendIncidence,
+        "CSR, entry = other end, weight [N/m]; or hinge << 2 | corner",
+    )
+    .exact(),
+    Spec::of::<HingeRow>("hinges", Domain::Hinges, "folds and their rest angles"),
+    Spec::of::<HingeGradients>("hinge_gradients", Domain::Hinges, "√k ∇φ [√(N/m)]; √k (φ − φ_0) [√(N·m)]"),
+    Spec::of::<f32>("hinge_products", Domain::Hinges, "√k ∇φ·p").floor(turn),
+    Spec::of::<[f32; 4]>("bend_forces", Domain::Vertices, "K p of bending [N]")
+        .floor(|f| Ok(tension(f)?.max(turn(f)? * f.largest("hinge_gradients")?))),
+];
 
 /// Forces of the pairs.
-pub static GATHER_PAIRS: Kernel = Kernel::new("gather_pairs", WGSL, gather_pairs_body);
+pub static GATHER_PAIRS: Kernel = Kernel::new("gather_pairs", &SOURCE, gather_pairs_body);
 /// Their stiffness.
-pub static BEND_PAIRS: Kernel = Kernel::new("bend_pairs", WGSL, bend_pairs_body);
+pub static BEND_PAIRS: Kernel = Kernel::new("bend_pairs", &SOURCE, bend_pairs_body);
 /// Angle and gradient of a hinge.
-pub static LINEARIZE_HINGE: Kernel = Kernel::new("linearize_hinge", WGSL, linearize_hinge_body).amplification(64.0);
+pub static LINEARIZE_HINGE: Kernel = Kernel::new("linearize_hinge", &SOURCE, linearize_hinge_body).amplification(64.0);
 /// Forces of the hinges.
-pub static GATHER_HINGES: Kernel = Kernel::new("gather_hinges", WGSL, gather_hinges_body);
+pub static GATHER_HINGES: Kernel = Kernel::new("gather_hinges", &SOURCE, gather_hinges_body);
 /// First half of their stiffness.
-pub static TURN_HINGE: Kernel = Kernel::new("turn_hinge", WGSL, turn_hinge_body);
+pub static TURN_HINGE: Kernel = Kernel::new("turn_hinge", &SOURCE, turn_hinge_body);
 /// Second half.
-pub static BEND_HINGES: Kernel = Kernel::new("bend_hinges", WGSL, bend_hinges_body);
+pub static BEND_HINGES: Kernel = Kernel::new("bend_hinges", &SOURCE, bend_hinges_body);
 
 /// Records the forces at the start of a substep, added to `forces` or to the field that stands for it.
 pub fn record(recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {

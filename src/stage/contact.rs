@@ -10,26 +10,26 @@
 //!                                  └───────────────┘  at most `contact_rounds` times
 //! ```
 //!
-//! The first pass comes after *all* forces, implicit ones included. A vertex is in contact if they press it into the solid
-//! together: gravity alone, or the springs of the substep before, do not decide.
+//! The first pass comes after *all* forces, implicit ones included. A vertex is in contact if they press it into the
+//! solid together: gravity alone, or the springs of the substep before, do not decide.
 //!
-//! **What a pass does.** The way of a vertex through the substep is traced through the distance field of every solid, in
-//! the coordinates of the solid, which moves too; so a vertex cannot jump through one. A vertex that would end inside is put
-//! on the surface. What the contact withholds from it — of the prediction, of springs, of edges — is the displacement D:
-//! pressed N = −D·n, and held back sideways. It is released where N is negative. Without friction it would slip by T; if
-//! |T| ≤ μ N it stays where it is relative to the solid, else friction takes μ_k N of T; it never moves a vertex on. D is the
-//! contact force over the mass, times the square of the step, so all of it also stands in `reactions`. S is I − n nᵀ also
-//! for what friction holds: S = 0 there would make rows between two such vertices singular, so the projection may move
-//! them along the surface, and friction takes that back as far as it can.
+//! **What a pass does.** The way of a vertex through the substep is traced through the distance field of every solid,
+//! in the coordinates of the solid, which moves too; so a vertex cannot jump through one. A vertex that would end
+//! inside is put on the surface. What the contact withholds from it — of the prediction, of springs, of edges — is the
+//! displacement D: pressed N = −D·n, and held back sideways. It is released where N is negative. Without friction it
+//! would slip by T. If |T| ≤ μ N it stays where it is relative to the solid, else friction takes μ_k N of T; it never
+//! moves a vertex on. D is the contact force over the mass, times the square of the step, so all of it also stands in
+//! `reactions`. S is I − n nᵀ also for what friction holds: S = 0 there would make rows between two such vertices
+//! singular, so the projection may move them along the surface, and friction takes that back as far as it can.
 //!
-//! **What wins.** The limit is promised for the final positions, and none of them is inside a solid. In the second half of
-//! the rounds friction gives way to the limit.
+//! **What wins.** The limit is promised for the final positions, and none of them is inside a solid. In the second half
+//! of the rounds friction gives way to the limit.
 //!
-//! **What is not covered.** Vertices touch solids; edges and faces may cut corners that are sharper than the mesh is fine:
-//! give the solid a thickness of about l²/8R. Cloth does not touch cloth. Vertices that are pinned or held in
-//! place touch nothing. A vertex between two solids is pushed out of both in turn, three times at most: in a wedge it may
-//! stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much in a substep may
-//! pass it.
+//! **What is not covered.** Vertices touch solids; edges and faces may cut corners that are sharper than the mesh is
+//! fine: give the solid a thickness of about l²/8R. Cloth does not touch cloth. Vertices that are pinned or held in
+//! place touch nothing. A vertex between two solids is pushed out of both in turn, three times at most: in a wedge it
+//! may stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much in a
+//! substep may pass it.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -38,31 +38,47 @@
 //! | T | `wanted` | m |
 //! | μ, μ_k | `friction`, `sliding` | 1 |
 
-use glam::{Vec3, Vec4};
+use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{CONTACT_CHANGED, Clock, Contact, Frame, SolidRow, Vertex};
+use crate::fields::{Domain, Spec};
+use crate::params::{CONTACT_CHANGED, Clock, Contact, FAR, FARTHEST, Frame, SolidRow, Vertex};
 use crate::program::{Kernel, Part, Recorder, Shape};
-use crate::solid::grid::interpolate;
-use crate::solver::{Solver, left_by};
-use crate::stage::integrate::FARTHEST;
-use crate::stage::{control, padded, strain, turned, xyz};
+use crate::source::{Constant, Source};
+use crate::stage::distance::{self, Placed, swept_distance};
+use crate::stage::fields::weight;
+use crate::stage::freedom::{self, left_by};
+use crate::stage::{Solver, Stage, control, strain};
+use crate::vector::{padded, turned, xyz};
 
-const WGSL: &str = include_str!("../../shaders/contact.wgsl");
+static SOURCE: Source = Source::new("contact", include_str!("../../shaders/contact.wgsl"))
+    .shares(&[&distance::SOURCE, &freedom::SOURCE])
+    .constants(&[
+        ("PARALLEL", Constant::F32(PARALLEL)),
+        ("SLANTED", Constant::F32(SLANTED)),
+        ("FALLS", Constant::F32(FALLS)),
+        ("SMALLEST", Constant::F32(SMALLEST)),
+    ]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<SolidRow>("solids", Domain::Solids, "solids and their way through the frame"),
+    Spec::of::<f32>("distances", Domain::Distances, "signed distances at the nodes of grids [m]"),
+    Spec::of::<Contact>("contacts", Domain::Vertices, "what touches a vertex").floor(|f| Ok(weight(f)?.max(1.0))),
+];
 
 /// Puts vertices outside of the solids and decides what they may do.
-pub static COLLIDE: Kernel = Kernel::new("collide", WGSL, collide_body)
+pub static COLLIDE: Kernel = Kernel::new("collide", &SOURCE, collide_body)
     .aliases(&[("found_constraints", "constraints")])
     .amplification(AMPLIFICATION);
 /// Gives vertices that touch a solid the speed of its surface along the normal, or that with which they leave it. Every
 /// invocation may raise the one flag that says that a contact began or ended.
 pub static REBOUND: Kernel =
-    Kernel::new("rebound", WGSL, rebound_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
+    Kernel::new("rebound", &SOURCE, rebound_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
 
-/// The speed of a surface is a difference of two places over a substep: at 1/240 s it has 240 times their rounding, where the
-/// field's scale of about 1 m/s allows for 32 roundings.
+/// The speed of a surface is a difference of two places over a substep: at 1/240 s it has 240 times their rounding,
+/// where the field's scale of about 1 m/s allows for 32 roundings.
 const AMPLIFICATION: f32 = 16.0;
 
 /// Records a collision pass.
@@ -74,143 +90,68 @@ fn pass(recorder: &mut Recorder<'_>, first: bool, frictionless: bool) {
     recorder.set_part(Part::Projection);
 }
 
-/// Records the first pass, after the prediction.
-pub fn begin(recorder: &mut Recorder<'_>) {
-    pass(recorder, true, false);
+/// The first pass, after all forces.
+#[derive(Clone, Copy, Debug)]
+pub struct Meet;
+
+impl Stage for Meet {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        pass(recorder, true, false);
+    }
 }
 
-/// Records the projection between collision passes.
-pub fn project(recorder: &mut Recorder<'_>, solver: &dyn Solver, rounds: u32) {
-    // What a solver finds is not final here, so it is not kept as the best state.
-    recorder.set_colliding(true);
-    solver.record(recorder);
-    pass(recorder, false, false);
-    strain::measure(recorder);
-    recorder.set_colliding(false);
-    for (frictionless, rounds) in [(false, rounds.div_ceil(2)), (true, rounds / 2)] {
-        control::repeat_strained(recorder, 0, rounds, |recorder| {
-            strain::keep(recorder);
-            recorder.set_colliding(true);
-            solver.record(recorder);
+/// The projection and collision passes in turn, until the limit holds where no vertex is inside.
+#[derive(Clone, Copy, Debug)]
+pub struct Alternate<'a> {
+    /// What projects.
+    pub solver: &'a dyn Solver,
+    /// Rounds at most, beyond the first; in the second half of them friction gives way.
+    pub rounds: u32,
+}
+
+impl Stage for Alternate<'_> {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let round = |recorder: &mut Recorder<'_>, frictionless: bool| {
+            // What a solver finds is not final here, so it is not kept as the best state.
+            recorder.moment.colliding = true;
+            self.solver.record(recorder);
             pass(recorder, false, frictionless);
-            recorder.set_colliding(false);
-            strain::measure(recorder);
-            control::judge_strain(recorder, 0, 0);
-        });
-    }
-}
-
-/// Records the end of a substep, after the commit.
-pub fn end(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&REBOUND, Domain::Vertices);
-}
-
-/// Steps along the way of a vertex through a step.
-const TRACE: u32 = 16;
-
-/// Where a solid is at a part of the frame.
-#[derive(Clone, Copy)]
-struct Placed {
-    position: Vec3,
-    rotation: Vec4,
-}
-
-impl Placed {
-    fn at(solid: &SolidRow, part: f32) -> Self {
-        let rotation = (1.0 - part) * solid.start_rotation + part * solid.end_rotation;
-        let position = solid.start_position + part * (solid.end_position - solid.start_position);
-        Self { position, rotation: rotation / rotation.length() }
-    }
-
-    fn to_local(self, point: Vec3) -> Vec3 {
-        let [x, y, z, w] = self.rotation.to_array();
-        turned(Vec4::new(-x, -y, -z, w), point - self.position)
-    }
-
-    fn to_world(self, point: Vec3) -> Vec3 {
-        turned(self.rotation, point) + self.position
-    }
-}
-
-/// Unit normal and value of the signed distance to the surface, thickness included; local coordinates.
-pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) -> (Vec3, f32) {
-    let (mut normal, mut distance) = (Vec3::Y, point.y);
-    match solid.kind {
-        SolidRow::SPHERE | SolidRow::CAPSULE => {
-            let mut axial = point;
-            if solid.kind == SolidRow::CAPSULE {
-                axial.y -= point.y.max(-solid.size.y).min(solid.size.y);
-            }
-            let extent = axial.length();
-            distance = extent - solid.size.x;
-            if extent > 0.0 {
-                normal = axial / extent;
-            }
+        };
+        round(recorder, false);
+        strain::measure(recorder);
+        recorder.moment.colliding = false;
+        for (frictionless, rounds) in [(false, self.rounds.div_ceil(2)), (true, self.rounds / 2)] {
+            control::repeat_strained(recorder, 0, rounds, |recorder| {
+                strain::keep(recorder);
+                round(recorder, frictionless);
+                recorder.moment.colliding = false;
+                strain::measure(recorder);
+                control::judge_strain(recorder, 0, 0);
+            });
         }
-        SolidRow::BLOCK => {
-            let beyond = point.abs() - solid.size;
-            let side = |x: f32| if x < 0.0 { -1.0 } else { 1.0 };
-            let side = Vec3::new(side(point.x), side(point.y), side(point.z));
-            let outside = beyond.max(Vec3::ZERO);
-            let extent = outside.length();
-            (normal, distance) = if extent > 0.0 {
-                (side * outside / extent, extent)
-            } else if beyond.x >= beyond.y && beyond.x >= beyond.z {
-                (Vec3::new(side.x, 0.0, 0.0), beyond.x)
-            } else if beyond.y >= beyond.z {
-                (Vec3::new(0.0, side.y, 0.0), beyond.y)
-            } else {
-                (Vec3::new(0.0, 0.0, side.z), beyond.z)
-            };
-        }
-        SolidRow::GRID => {
-            let nodes = &distances[solid.grid as usize..];
-            (distance, normal) = interpolate(solid.size, solid.spacing, solid.counts, nodes, point);
-            let steepness = normal.length();
-            if steepness > 0.0 {
-                normal /= steepness;
-            }
-        }
-        _ => {}
-    }
-    (normal, distance - solid.thickness)
-}
-
-/// Radius of a ball that fits into a solid, or of one that its grid can tell \[m\].
-fn inner_radius(solid: &SolidRow) -> f32 {
-    match solid.kind {
-        SolidRow::PLANE => 3.0e38,
-        SolidRow::BLOCK => solid.size.min_element(),
-        SolidRow::GRID => solid.spacing,
-        _ => solid.size.x,
     }
 }
 
-/// Normal and gap of the way from a to b, local coordinates: where it first meets the surface, or at its end.
-fn swept_distance(solid: &SolidRow, distances: &[f32], a: Vec3, b: Vec3) -> (Vec3, f32) {
-    let end = signed_distance(solid, distances, b);
-    let travel = (b - a).length();
-    let sure = if solid.kind == SolidRow::GRID { 0.7 } else { 1.0 };
-    if 2.0 * travel < inner_radius(solid) || sure * end.1 >= travel {
-        return end;
+/// The end of a substep, after the commit.
+#[derive(Clone, Copy, Debug)]
+pub struct Rebound;
+
+impl Stage for Rebound {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&REBOUND, Domain::Vertices);
     }
-    let (mut normal, mut gap) = signed_distance(solid, distances, a);
-    let (mut at, mut part) = (a, 0.0);
-    for _ in 0..TRACE {
-        if gap <= 1e-3 * travel {
-            let beyond = normal.dot(b - at);
-            let through = end.1 >= 0.0 || end.0.dot(normal) < 0.5;
-            return if through && beyond < -0.2 * (b - at).length() { (normal, gap + beyond) } else { end };
-        }
-        part += sure * gap / travel;
-        if part >= 1.0 {
-            return end;
-        }
-        at = a + part * (b - a);
-        (normal, gap) = signed_distance(solid, distances, at);
-    }
-    end
 }
+
+/// Sine of an angle that counts as none: normals of f32 grids are no more exact.
+const PARALLEL: f32 = 1e-3;
+/// Part of a normal that a hold must leave for a vertex to be pushed out along it: with less, the way out would be a
+/// hundred times the gap.
+const SLANTED: f32 = 0.01;
+/// Substeps of falling from which a vertex comes to rest: what gravity adds in so many is a bounce of the time
+/// stepping's own.
+const FALLS: f32 = 2.0;
+/// Keeps a quotient of two lengths from being 0/0.
+const SMALLEST: f32 = 1e-30;
 
 /// What is left of a constraint when motion along n is forbidden, too.
 fn combined(hold: [f32; 4], n: Vec3) -> [f32; 4] {
@@ -221,27 +162,44 @@ fn combined(hold: [f32; 4], n: Vec3) -> [f32; 4] {
     if hold[3] == 1.0 {
         let free = normal.cross(n);
         let extent = free.length();
-        return if extent > 1e-3 { padded(free / extent) } else { hold };
+        return if extent > PARALLEL { padded(free / extent) } else { hold };
     }
-    if normal.dot(n).abs() > 1e-3 { [0.0; 4] } else { hold }
+    if normal.dot(n).abs() > PARALLEL { [0.0; 4] } else { hold }
 }
 
 /// Motion that takes a vertex out of a solid, as far as its hold lets it.
 fn push_out(hold: [f32; 4], gap: f32, n: Vec3) -> Vec3 {
     let way = left_by(hold, n);
     let along = way.dot(n);
-    if gap >= 0.0 || along < 0.01 { Vec3::ZERO } else { (-gap / along) * way }
+    if gap >= 0.0 || along < SLANTED { Vec3::ZERO } else { (-gap / along) * way }
 }
 
 /// Speed with which a vertex leaves after an impact \[m/s\].
 fn bounce_speed(frame: &Frame, clock: &Clock, solid: &SolidRow, n: Vec3, approach: f32, gap: f32) -> f32 {
     let fall = -frame.gravity.dot(n);
     let speed = approach / clock.h - 0.5 * clock.span * fall;
-    if solid.restitution == 0.0 || speed <= 2.0 * clock.span * frame.gravity.length() {
+    if solid.restitution == 0.0 || speed <= FALLS * clock.span * frame.gravity.length() {
         return 0.0;
     }
     let start_gap = (gap + approach).max(0.0);
     solid.restitution * (speed * speed + 2.0 * fall * start_gap).max(0.0).sqrt() + 0.5 * clock.span * fall
+}
+
+/// Coulomb friction: the change of a vertex's motion along a surface, and of what the contact withholds from it. T is
+/// what the vertex would slip without it: the motion there is, and what is withheld of it.
+fn rub(solid: &SolidRow, n: Vec3, relative: Vec3, taken: Vec3) -> (Vec3, Vec3) {
+    let slip = relative - relative.dot(n) * n;
+    let held = taken - taken.dot(n) * n;
+    let pressed = (-taken.dot(n)).max(0.0);
+    let wanted = slip + held;
+    let extent = wanted.length();
+    let (mut friction, mut left) = (wanted, Vec3::ZERO);
+    if extent > solid.friction * pressed {
+        friction = ((solid.sliding * pressed).min(extent) / extent) * wanted;
+        left = wanted - friction;
+        left *= (slip.length() / left.length().max(SMALLEST)).min(1.0);
+    }
+    (left - slip, friction - held)
 }
 
 fn collide_body(run: &mut Run<'_>) -> Result<()> {
@@ -263,7 +221,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         solids[..count as usize].iter().map(|solid| (Placed::at(solid, before), Placed::at(solid, now))).collect();
     // The solid that is nearest to the end of a vertex's way, or entered most on it.
     let nearest_solid = |position: Vec3, u: Vec3| {
-        let (mut nearest, mut gap, mut n) = (0, 3.0e38, Vec3::ZERO);
+        let (mut nearest, mut gap, mut n) = (0, FAR, Vec3::ZERO);
         for (k, solid) in solids[..count as usize].iter().enumerate() {
             let (earlier, pose) = placed[k];
             let (normal, distance) =
@@ -323,20 +281,9 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         }
         taken -= u - before_contact;
         if frictionless == 0 {
-            let relative = u - motion;
-            let slip = relative - relative.dot(n) * n;
-            let held = taken - taken.dot(n) * n;
-            let pressed = (-taken.dot(n)).max(0.0);
-            let wanted = slip + held;
-            let extent = wanted.length();
-            let (mut friction, mut left) = (wanted, Vec3::ZERO);
-            if extent > solid.friction * pressed {
-                friction = ((solid.sliding * pressed).min(extent) / extent) * wanted;
-                left = wanted - friction;
-                left *= (slip.length() / left.length().max(1e-30)).min(1.0);
-            }
-            u += left_by(hold, left - slip);
-            taken += friction - held;
+            let (slip, withheld) = rub(solid, n, u - motion, taken);
+            u += left_by(hold, slip);
+            taken += withheld;
         }
         displacements[v] = padded(u);
         let reaction = xyz(reactions[v]) - (u - before_contact) / per_force;

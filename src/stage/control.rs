@@ -1,18 +1,32 @@
 //! One-thread kernels that open and close loops, frames and substeps.
 //!
-//! They alone write guards. They decide by comparing stored values, or products of them, which round alike, so that
-//! two backends that agree on the values agree on the decision.
+//! They write guards, and beside them only the end of a linear solve does. They decide by comparing stored values, or
+//! products of them, which round alike, so that two backends that agree on the values agree on the decision.
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, REJECTED_FRAMES, sums};
+use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, REJECTED_FRAMES, UNMEASURED, sums};
 use crate::program::{Kernel, Recorder, Shape};
+use crate::source::{Constant, Source};
+use crate::stage::Stage;
 use crate::substeps;
 
-const WGSL: &str = include_str!("../../shaders/control.wgsl");
+static SOURCE: Source = Source::new("control", include_str!("../../shaders/control.wgsl")).constants(&[
+    ("MOST_SUBSTEPS", Constant::U32(substeps::MOST)),
+    ("HIGHEST_LOAD", Constant::F32(HIGHEST_LOAD)),
+    ("GROWING", Constant::F32(GROWING)),
+    ("MISSES", Constant::U32(MISSES)),
+]);
 
-pub(crate) const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
-    Kernel::new(name, WGSL, body).shape(Shape::Group).aliases(&[
+/// No load above this is told apart \[1/s²\]: its root is the most substeps that there are.
+const HIGHEST_LOAD: f32 = 1e12;
+/// What the next frame is prepared for, as a multiple of this frame's load: a load that grows is met in time.
+const GROWING: f32 = 1.5;
+/// One substep in so many may miss the limit before the mesh counts as finer in places than the load tells.
+const MISSES: u32 = 8;
+
+const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
+    Kernel::new(name, &SOURCE, body).shape(Shape::Group).aliases(&[
         ("decisions", "guards"),
         ("times", "clock"),
         ("partials", "strain_partials"),
@@ -35,24 +49,35 @@ pub static NOTE_BEST: Kernel = kernel("note_best", note_best_body);
 /// Notes the load of a frame.
 pub static NOTE_LOAD: Kernel = kernel("note_load", note_load_body);
 
-/// Records the start of a frame.
-pub fn begin_frame(recorder: &mut Recorder<'_>) {
-    recorder.dispatch_range(&BEGIN_FRAME, 0..1, [0; 4]);
+/// The start of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct BeginFrame;
+
+impl Stage for BeginFrame {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch_range(&BEGIN_FRAME, 0..1, [0; 4]);
+    }
 }
 
-/// Records the start of a substep; must be the first line of a loop over substeps, which leaves `left` of them for others.
-pub fn begin_substep(recorder: &mut Recorder<'_>, left: u32) {
-    recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [left, 0, 0, 0]);
+/// The start of a substep; must be the first line of a loop over substeps, which leaves the last of them for another.
+#[derive(Clone, Copy, Debug)]
+pub struct BeginSubstep;
+
+impl Stage for BeginSubstep {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let left = u32::from(!recorder.moment.last_substep);
+        recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [left, 0, 0, 0]);
+    }
 }
 
-/// Records the decision of a projection loop by the last measured strain, after `iterations` more iterations; `inner` is the
-/// guard word of a loop inside that should have ended before its bound, or 0.
+/// Records the decision of a projection loop by the last measured strain, after `iterations` more iterations; `inner`
+/// is the guard word of a loop inside that should have ended before its bound, or 0.
 pub fn judge_strain(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
     judge(recorder, [iterations, inner, 0, 0]);
 }
 
-/// Records a loop of at most `at_most` iterations that runs where the last measured strain is not within the limit, after
-/// `iterations` more iterations.
+/// Records a loop of at most `at_most` iterations that runs where the last measured strain is not within the limit,
+/// after `iterations` more iterations.
 pub fn repeat_strained(
     recorder: &mut Recorder<'_>,
     iterations: u32,
@@ -63,14 +88,19 @@ pub fn repeat_strained(
 }
 
 fn judge(recorder: &mut Recorder<'_>, [iterations, inner, opened, _]: [u32; 4]) {
-    let arguments = [iterations, inner, opened, recorder.colliding().into()];
+    let arguments = [iterations, inner, opened, recorder.moment.colliding.into()];
     let leaves = recorder.sizes().edges.div_ceil(GROUP) as u32;
     recorder.dispatch_range(&JUDGE_STRAIN, 0..leaves, arguments);
 }
 
-/// Records the end of a substep.
-pub fn end_substep(recorder: &mut Recorder<'_>) {
-    recorder.dispatch_range(&END_SUBSTEP, 0..1, [0; 4]);
+/// The end of a substep.
+#[derive(Clone, Copy, Debug)]
+pub struct EndSubstep;
+
+impl Stage for EndSubstep {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch_range(&END_SUBSTEP, 0..1, [0; 4]);
+    }
 }
 
 fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
@@ -86,7 +116,7 @@ fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
     if frame.relocated != 0 || frame.commanded > 1 {
         times[0].previous = 0.0;
     }
-    run.write::<Meters>("meters")?[0] = Meters { planned: count, wanted, best: 1e30, ..Default::default() };
+    run.write::<Meters>("meters")?[0] = Meters { planned: count, wanted, best: UNMEASURED, ..Default::default() };
     run.write::<u32>("faults")?[0] = 0;
     Ok(())
 }
@@ -94,7 +124,7 @@ fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
 /// Smallest k within bounds with k² ≥ wanted.
 fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
     let square = |count: u32| count as f32 * count as f32;
-    let mut count = (wanted.min(1e12).sqrt() as u32).clamp(least, most);
+    let mut count = (wanted.min(HIGHEST_LOAD).sqrt() as u32).clamp(least, most);
     while count > least && square(count - 1) >= wanted {
         count -= 1;
     }
@@ -226,12 +256,12 @@ fn note_load_body(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     let frame = run.one::<Frame>("frame")?;
-    let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0].min(1e12);
+    let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0].min(HIGHEST_LOAD);
     let mut times = run.write::<Clock>("times")?;
     let mut meters = run.write::<Meters>("meters")?;
     meters[0].load = load * times[0].h * times[0].h;
-    times[0].load = (1.5 * load).max(frame.memory * times[0].load);
-    if 8 * meters[0].missed > meters[0].substeps {
+    times[0].load = (GROWING * load).max(frame.memory * times[0].load);
+    if MISSES * meters[0].missed > meters[0].substeps {
         let count = times[0].substeps as f32;
         times[0].load = times[0].load.max(count * count * frame.missed_load);
     }

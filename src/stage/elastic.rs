@@ -1,29 +1,31 @@
 //! Implicit elasticity: springs whose steps are not limited by their stiffness.
 //!
-//! Explicit springs are stable while k h²/m stays below about 0.3, which at 1/60 s and fine meshes is thousands of times
-//! less than a fabric has. The implicit step of Baraff & Witkin (1998, eqs. 15–16) solves (M − τ²K) Δv = τ (f + τ K v) for the change of
-//! velocity, K = ∂f/∂x. Written for displacements, with u the prediction by inertia and outer forces, the same system is
+//! Explicit springs are stable while k h²/m stays below about 0.3, which at 1/60 s and fine meshes is thousands of
+//! times less than a fabric has. The implicit step of Baraff & Witkin (1998, eqs. 15–16) solves (M − τ²K) Δv = τ (f + τ
+//! K v) for the change of velocity, K = ∂f/∂x. Written for displacements, with u the prediction by inertia and outer
+//! forces, the same system is
 //!
 //! (M − τ² K) y = τ² (f + K u), then u += y:
 //!
 //! what springs do is a correction after the prediction. The solve is
-//! [`crate::solver::conjugate_gradient`] on vertex vectors, with the diagonal as preconditioner; pinned vertices are
-//! filtered (their rows and residuals are zero, the motion of driven ones enters through K u). A spring's K is filtered to
-//! stay definite: k (n nᵀ + c (I − n nᵀ)), c = max(1 − l/|d|, 0), stored as a aᵀ + k c I with a = √(k − k c) n.
+//! [`crate::stage::conjugate_gradient`] on vertex vectors, with the diagonal as preconditioner; pinned vertices are
+//! filtered (their rows and residuals are zero, the motion of driven ones enters through K u). A spring's K is filtered
+//! to stay definite: k (n nᵀ + c (I − n nᵀ)), c = max(1 − l/|d|, 0), stored as a aᵀ + k c I with a = √(k − k c) n.
 //!
-//! Bending adds its K p ([`crate::stage::bending`]). Damping of internal motion is that of the stiffness, β K v with v = u/τ
-//! at the end of the step: τ² K becomes (τ² + β τ) K. A motion that changes no shape is not damped.
+//! Bending adds its K p ([`crate::stage::bending`]). Damping of internal motion is that of the stiffness, β K v with v
+//! = u/τ at the end of the step: τ² K becomes (τ² + β τ) K. A motion that changes no shape is not damped.
 //!
 //! Holds filter the system: products and residuals are S q and S r (the modified conjugate gradients of
-//! Baraff & Witkin, section 5.3, with the corrected preconditioner and starting norm). The inverse diagonal of a vertex is
-//! the same in all directions then, so that it keeps what S leaves, and no other step needs a filter. What S takes is
-//! the constraint force (section 5.4).
+//! Baraff & Witkin, section 5.3, with the corrected preconditioner and starting norm). The inverse diagonal of a vertex
+//! is the same in all directions then, so that it keeps what S leaves, and no other step needs a filter. What S takes
+//! is the constraint force (section 5.4).
 //!
-//! It starts from what the springs did in the substep before: u is moved there first (`elastic_motions`), and the solve is
-//! for the rest. What a hold forbids is not kept: no solve would ever correct it.
+//! It starts from what the springs did in the substep before: u is moved there first (`elastic_motions`), and the solve
+//! is for the rest. What a hold forbids is not kept: no solve would ever correct it.
 //!
-//! Contact comes after it, as it comes after all forces: a solve that already keeps vertices on a surface cannot lift them
-//! off, so that whatever touched once would stay, and a start that points into the solid would make it touch for ever.
+//! Contact comes after it, as it comes after all forces: a solve that already keeps vertices on a surface cannot lift
+//! them off, so that whatever touched once would stay, and a start that points into the solid would make it touch for
+//! ever.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -34,41 +36,73 @@
 //! | what the solve adds to it, r | `elastic_solutions`, `elastic_residuals` | m, kg·m |
 //! | τ | `clock.span` | s |
 //!
-//! It ends at a part of |M y|, as it was in the substep before, or of |r_0| where that is larger; the part grows with the step
-//! from 0.01 to 0.05. Looser solves are cheaper and gain energy where shear is stiff. That is not enough for cloth that
-//! comes to rest: |M y| is what springs bear there, and a hundredth of it, left in another way by every solve, shakes
-//! the folds for ever (1 cm/s in a draped sheet, whatever the air takes). So what is left must also be too little to change the
-//! speed of the cloth by more than itself per second (`RATE`): the slower it is, the better the solve. Either way it ends
-//! where what is left would accelerate vertices by less than 0.01 m/s². Cost: 11 dispatches and 6 per iteration, 7 with
-//! bending; 2–20 iterations at ordinary steps.
+//! It ends at a part of |M y|, as it was in the substep before, or of |r_0| where that is larger; the part grows with
+//! the step from 0.01 to 0.05. Looser solves are cheaper and gain energy where shear is stiff. That is not enough for
+//! cloth that comes to rest: |M y| is what springs bear there, and a hundredth of it, left in another way by every
+//! solve, shakes the folds for ever (1 cm/s in a draped sheet, whatever the air takes). So what is left must also be
+//! too little to change the speed of the cloth by more than itself per second (`RATE`): the slower it is, the better
+//! the solve. Either way it ends where what is left would accelerate vertices by less than 0.01 m/s². Cost: 11
+//! dispatches and 6 per iteration, 7 with bending; 2–20 iterations at ordinary steps.
 
-use glam::Vec3;
+use glam::{UVec2, Vec3};
 use wide::f32x4;
 
 use crate::cpu::{Run, group_sum};
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Clock, Frame, GROUP, Link, Vertex, sums};
+use crate::fields::{Domain, Inputs, Spec};
+use crate::params::{Clock, Frame, GROUP, Link, Vertex, element, sums};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::Freedom;
-use crate::solver::conjugate_gradient::{self, System};
-use crate::stage::{bending, padded, reduce, xyz};
+use crate::source::Source;
+use crate::stage::conjugate_gradient::{self, System};
+use crate::stage::fields::{impulse, span, stiffest, tension};
+use crate::stage::freedom::{self, Freedom};
+use crate::stage::{Stage, bending, reduce};
+use crate::vector::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/elastic.wgsl");
+static SOURCE: Source = Source::new("elastic", include_str!("../../shaders/elastic.wgsl")).shares(&[&freedom::SOURCE]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<[f32; 4]>(
+        "spring_directions",
+        Domain::Springs,
+        "xyz: √(k − w) n [√(N/m)], w: k max(1 − l/|d|, 0) [N/m]",
+    )
+    .floor(|f| Ok(stiffest(f)?.max(1.0))),
+    Spec::of::<[f32; 4]>(
+        "elastic_forces",
+        Domain::Vertices,
+        "xyz: elastic forces at the start [N], w: diagonal of bending [N/m]",
+    )
+    .floor(tension),
+    Spec::of::<[f32; 4]>("elastic_scales", Domain::Vertices, "1/diagonal of M − τ²K [1/kg]"),
+    Spec::of::<[f32; 4]>("elastic_solutions", Domain::Vertices, "what is added to y [m]").floor(span),
+    Spec::of::<[f32; 4]>("elastic_motions", Domain::Vertices, "y: what springs did to the last prediction [m]")
+        .persistent()
+        .floor(span),
+    Spec::of::<[f32; 4]>("elastic_residuals", Domain::Vertices, "r = τ²(f + K u) − (M − τ²K) y [kg·m]").floor(impulse),
+    Spec::of::<[f32; 4]>("elastic_searches", Domain::Vertices, "p: search direction [m]").floor(span),
+    Spec::of::<[f32; 4]>("elastic_products", Domain::Vertices, "(M − τ²K) p [kg·m]").floor(impulse),
+    Spec::of::<[f32; 4]>("elastic_preconditioned", Domain::Vertices, "z = P r [m]").floor(span),
+    Spec::of::<Elastic>("elastic", Domain::Fixed(1), "what may be left of a solve, and damping").input(),
+];
 
 /// Direction of a spring.
-pub static LINEARIZE_SPRING: Kernel = Kernel::new("linearize_spring", WGSL, linearize_spring_body);
+pub static LINEARIZE_SPRING: Kernel = Kernel::new("linearize_spring", &SOURCE, linearize_spring_body);
 /// Preconditioner of a vertex, and where its solve starts.
-pub static START_ELASTIC: Kernel = Kernel::new("start_elastic", WGSL, start_elastic_body).shape(Shape::Reduction);
+pub static START_ELASTIC: Kernel = Kernel::new("start_elastic", &SOURCE, start_elastic_body);
+/// Where the solve ends.
+pub static AIM_ELASTIC: Kernel =
+    Kernel::new("aim_elastic", &SOURCE, aim_elastic_body).shape(Shape::Group).aliases(&[("totals", "sums")]);
 /// The operator.
-pub static APPLY_STIFFNESS: Kernel = Kernel::new("apply_stiffness", WGSL, apply_stiffness_body).shape(Shape::Reduction);
+pub static APPLY_STIFFNESS: Kernel = Kernel::new("apply_stiffness", &SOURCE, apply_stiffness_body);
 /// What is left to be solved.
-pub static ELASTIC_RESIDUAL: Kernel = Kernel::new("elastic_residual", WGSL, elastic_residual_body);
+pub static ELASTIC_RESIDUAL: Kernel = Kernel::new("elastic_residual", &SOURCE, elastic_residual_body);
 /// u += y.
-pub static APPLY_ELASTIC: Kernel = Kernel::new("apply_elastic", WGSL, apply_elastic_body);
+pub static APPLY_ELASTIC: Kernel = Kernel::new("apply_elastic", &SOURCE, apply_elastic_body);
 
 /// What a pin bears.
-pub static BEAR_ELASTIC: Kernel = Kernel::new("bear_elastic", WGSL, bear_elastic_body);
+pub static BEAR_ELASTIC: Kernel = Kernel::new("bear_elastic", &SOURCE, bear_elastic_body);
 
 /// How springs are integrated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,16 +123,61 @@ const ITERATIONS: u32 = 100;
 
 /// What may be left of a solve at the longest step that explicit springs would stand. It grows with
 /// the step, as the error of the time stepping does.
-pub(crate) const TOLERANCE: f32 = 0.01;
+const TOLERANCE: f32 = 0.01;
 
 /// What may be left at any step: from 0.1 on, sheets with stiff shear have been seen to gain energy.
-pub(crate) const LOOSEST: f32 = 0.05;
+const LOOSEST: f32 = 0.05;
 
 /// Change of the cloth's speed that may be left unsolved, relative to that speed \[1/s\].
-pub(crate) const RATE: f32 = 1.0;
+const RATE: f32 = 1.0;
 
 /// Acceleration that may be left unsolved \[m/s²\].
-pub(crate) const LEFT: f32 = 0.01;
+const LEFT: f32 = 0.01;
+
+element! {
+    /// What may be left of a solve, and what it is told of the fabric.
+    pub struct Elastic {
+        /// Residual at which it ends, as a part of M y and per second of the step.
+        pub(crate) tolerance: f32,
+        /// Largest part of M y at which it ends.
+        pub(crate) loosest: f32,
+        /// What it may leave, as a change of the cloth's speed relative to that speed \[1/s\].
+        pub(crate) rate: f32,
+        /// r·r over τ⁴ below which it ends anyway \[N²\].
+        pub(crate) floor: f32,
+        /// Time by which stiffness damps \[s\].
+        pub(crate) damping: f32,
+        /// Whether `bend_forces` say anything.
+        pub(crate) bends: u32,
+        pub(crate) padding: UVec2,
+    }
+}
+
+impl Elastic {
+    /// For vertices of this mean mass \[kg\], the light ones of which have this part of a quarter of it, and springs
+    /// that could be explicit in steps of this length \[s\]. A residual is a force over all vertices: what is little
+    /// to most of them throws the lightest about.
+    pub(crate) fn new(
+        vertices: usize,
+        mean_mass: f32,
+        lightness: f32,
+        explicit_step: f32,
+        damping: f32,
+        bends: bool,
+    ) -> Self {
+        let force = LEFT * mean_mass * lightness;
+        Self {
+            tolerance: TOLERANCE / explicit_step * lightness.sqrt(),
+            loosest: LOOSEST,
+            rate: RATE,
+            // What is left accelerates vertices by less than `LEFT`, in the mean.
+            floor: vertices as f32 * force * force,
+            damping,
+            bends: bends.into(),
+            padding: UVec2::ZERO,
+        }
+    }
+}
 
 const SYSTEM: System = System {
     renames: &[
@@ -110,27 +189,43 @@ const SYSTEM: System = System {
         ("scales", "elastic_scales"),
     ],
     scale: [1, 0],
-    elastic: true,
+    counter: 1,
 };
 
-/// Records the start: the springs' stiffness, and where the solve before leads to. What holds change about the
-/// prediction comes after it.
-pub fn begin(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&LINEARIZE_SPRING, Domain::Springs);
-    recorder.dispatch(&START_ELASTIC, Domain::Vertices);
-    reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().vertices, sums::CURVATURE);
+/// The start: the springs' stiffness, and where the solve before leads to. What holds change about the prediction
+/// comes after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Begin;
+
+impl Stage for Begin {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&LINEARIZE_SPRING, Domain::Springs);
+        recorder.dispatch(&START_ELASTIC, Domain::Vertices);
+        reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().vertices, sums::CURVATURE);
+    }
 }
 
-/// Records the implicit correction of the prediction.
-pub fn record(recorder: &mut Recorder<'_>) {
-    let vertices = recorder.sizes().vertices as u32;
-    bending::apply(recorder, &[("searches", "displacements")]);
-    recorder.dispatch_renamed(&ELASTIC_RESIDUAL, Domain::Vertices, &[("searches", "displacements")]);
-    conjugate_gradient::start(recorder, &SYSTEM, 4 * vertices);
-    conjugate_gradient::record(recorder, &SYSTEM, 4 * vertices, 4 * vertices as usize, ITERATIONS, apply, |_| {});
-    recorder.dispatch(&APPLY_ELASTIC, Domain::Vertices);
-    bending::apply(recorder, &[("searches", "displacements")]);
-    recorder.dispatch_renamed(&BEAR_ELASTIC, Domain::Vertices, &[("searches", "displacements")]);
+/// The implicit correction of the prediction.
+impl Stage for Elastic {
+    fn fields(&self) -> Vec<Spec> {
+        FIELDS.to_vec()
+    }
+
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        inputs.set("elastic", *self)
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        let vertices = recorder.sizes().vertices as u32;
+        bending::apply(recorder, &[("searches", "displacements")]);
+        recorder.dispatch_renamed(&ELASTIC_RESIDUAL, Domain::Vertices, &[("searches", "displacements")]);
+        conjugate_gradient::start(recorder, &SYSTEM, 4 * vertices);
+        recorder.dispatch_range(&AIM_ELASTIC, 0..1, [0; 4]);
+        conjugate_gradient::record(recorder, &SYSTEM, 4 * vertices, 4 * vertices as usize, ITERATIONS, apply, |_| {});
+        recorder.dispatch(&APPLY_ELASTIC, Domain::Vertices);
+        bending::apply(recorder, &[("searches", "displacements")]);
+        recorder.dispatch_renamed(&BEAR_ELASTIC, Domain::Vertices, &[("searches", "displacements")]);
+    }
 }
 
 /// Records q = (M − τ² K) p and the reduction of p·q.
@@ -160,6 +255,7 @@ fn linearize_spring_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn start_elastic_body(run: &mut Run<'_>) -> Result<()> {
+    let elastic = run.one::<Elastic>("elastic")?;
     let frame = run.one::<Frame>("frame")?;
     let clock = run.one::<Clock>("clock")?;
     let vertices = run.read::<Vertex>("vertices")?;
@@ -187,7 +283,7 @@ fn start_elastic_body(run: &mut Run<'_>) -> Result<()> {
                 if frame.constrained != 0 {
                     stiffness = Vec3::splat(stiffness.max_element());
                 }
-                let Vec3 { x, y, z } = Vec3::ONE / (Vec3::splat(mass) + damped(frame, clock) * stiffness);
+                let Vec3 { x, y, z } = Vec3::ONE / (Vec3::splat(mass) + damped(elastic, clock) * stiffness);
                 scale = [x, y, z, mass];
                 // Not by a factor of 0: what a rejected substep left may not be finite.
                 if clock.previous > 0.0 {
@@ -225,7 +321,7 @@ impl<'a> Springs<'a> {
             searches: run.read::<[f32; 4]>("searches")?,
             bend_forces: {
                 let bend_forces = run.read::<[f32; 4]>("bend_forces")?;
-                (run.one::<Frame>("frame")?.bends != 0).then_some(bend_forces)
+                (run.one::<Elastic>("elastic")?.bends != 0).then_some(bend_forces)
             },
         })
     }
@@ -259,8 +355,22 @@ impl<'a> Springs<'a> {
 }
 
 /// What stiffness is multiplied by: τ² + β τ.
-fn damped(frame: &Frame, clock: &Clock) -> f32 {
-    clock.span * clock.span + frame.damping * clock.span
+fn damped(elastic: &Elastic, clock: &Clock) -> f32 {
+    clock.span * clock.span + elastic.damping * clock.span
+}
+
+fn aim_elastic_body(run: &mut Run<'_>) -> Result<()> {
+    let elastic = run.one::<Elastic>("elastic")?;
+    let clock = run.one::<Clock>("clock")?;
+    let mut totals = run.write::<[f32; 4]>("totals")?;
+    let start = totals[sums::RESIDUAL as usize];
+    let square = clock.span * clock.span;
+    let tolerance = (elastic.tolerance * clock.span).min(elastic.loosest);
+    let rate = elastic.rate * clock.span;
+    let [moving, pulled, ..] = totals[sums::CURVATURE as usize];
+    let seen = (tolerance * tolerance * start[1].max(pulled)).min(rate * rate * moving);
+    totals[sums::PREVIOUS as usize][2] = seen.max(elastic.floor * square * square);
+    Ok(())
 }
 
 fn apply_stiffness_body(run: &mut Run<'_>) -> Result<()> {
@@ -270,7 +380,7 @@ fn apply_stiffness_body(run: &mut Run<'_>) -> Result<()> {
     let elastic_scales = run.read::<[f32; 4]>("elastic_scales")?;
     let mut products = run.write::<[f32; 4]>("products")?;
     let mut partials = run.write::<[f32; 2]>("partials")?;
-    let square = damped(run.one::<Frame>("frame")?, clock);
+    let square = damped(run.one::<Elastic>("elastic")?, clock);
     for first in run.range().step_by(GROUP) {
         let mut lanes = [[0.0f32; 2]; GROUP];
         for v in first..run.range().end.min(first + GROUP) {
@@ -295,7 +405,7 @@ fn elastic_residual_body(run: &mut Run<'_>) -> Result<()> {
     let elastic_scales = run.read::<[f32; 4]>("elastic_scales")?;
     let elastic_forces = run.read::<[f32; 4]>("elastic_forces")?;
     let mut elastic_residuals = run.write::<[f32; 4]>("elastic_residuals")?;
-    let (square, damped) = (clock.span * clock.span, damped(run.one::<Frame>("frame")?, clock));
+    let (square, damped) = (clock.span * clock.span, damped(run.one::<Elastic>("elastic")?, clock));
     for v in run.range() {
         let mut residual = Vec3::ZERO;
         if elastic_scales[v][3] > 0.0 {
@@ -307,7 +417,7 @@ fn elastic_residual_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn bear_elastic_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
+    let elastic = run.one::<Elastic>("elastic")?;
     let clock = run.one::<Clock>("clock")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let freedom = Freedom::of(run)?;
@@ -319,7 +429,7 @@ fn bear_elastic_body(run: &mut Run<'_>) -> Result<()> {
         if !freedom.bears(inverse_mass) {
             continue;
         }
-        let mut force = (1.0 + frame.damping / clock.span) * springs.force(v);
+        let mut force = (1.0 + elastic.damping / clock.span) * springs.force(v);
         if inverse_mass > 0.0 {
             force += xyz(elastic_forces[v]);
         }

@@ -1,36 +1,51 @@
 //! Holds: vertices that the caller keeps in place, on a plane or on a line, at run time.
 //!
-//! Baraff & Witkin (1998, section 5.1) constrain the motion of single particles by W = S/m with S = I − p pᵀ on a plane of
-//! normal p, I − p pᵀ − q qᵀ = t tᵀ on a line of direction t, and 0 in place (eq. 13). One vector per vertex says which:
-//! (n, 1) leaves what is across n, (n, 0) what is along n. Every solver and the elastic solve apply the same S, so a hold is
-//! exact at every iteration, whatever they reach otherwise.
+//! Baraff & Witkin (1998, section 5.1) constrain the motion of single particles by W = S/m with S = I − p pᵀ on a plane
+//! of normal p, I − p pᵀ − q qᵀ = t tᵀ on a line of direction t, and 0 in place (eq. 13). One vector per vertex says
+//! which: (n, 1) leaves what is across n, (n, 0) what is along n. Every solver and the elastic solve apply the same S,
+//! so a hold is exact at every iteration, whatever they reach otherwise.
 //!
-//! In the directions that are held a vertex stays where it is, or follows a target (z of eq. 14); what is fixed stays at its
-//! anchor. What the hold takes
-//! from the prediction, from springs and from edges is summed up in `reactions`: the constraint force.
+//! In the directions that are held a vertex stays where it is, or follows a target (z of eq. 14); what is fixed stays
+//! at its anchor. What the hold takes from the prediction, from springs and from edges is summed up in `reactions`: the
+//! constraint force.
 
 use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
+use crate::fields::{Domain, Spec};
 use crate::params::{Clock, Frame, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::solver::left_by;
-use crate::stage::{padded, xyz};
+use crate::source::{Constant, Source};
+use crate::stage::Stage;
+use crate::stage::freedom::{self, FREE, left_by};
+use crate::stage::integrate::TARGET;
+use crate::vector::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/hold.wgsl");
+static SOURCE: Source = Source::new("hold", include_str!("../../shaders/hold.wgsl"))
+    .shares(&[&freedom::SOURCE])
+    .constants(&[("TARGET", Constant::F32(TARGET))]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<[f32; 4]>("holds", Domain::Vertices, "what the caller leaves of a vertex's motion, as `constraints`")
+        .persistent(),
+    Spec::of::<[f32; 4]>("anchors", Domain::Vertices, "xyz: where a held vertex belongs [m], w: 1 if known")
+        .persistent(),
+];
 
 /// Puts one vertex where its hold wants it.
 pub static HOLD_VERTEX: Kernel =
-    Kernel::new("hold_vertex", WGSL, hold_vertex_body).aliases(&[("found_constraints", "constraints")]);
+    Kernel::new("hold_vertex", &SOURCE, hold_vertex_body).aliases(&[("found_constraints", "constraints")]);
 
-/// Nothing is held.
-pub(crate) const FREE: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
+/// The holds of a substep; after the prediction.
+#[derive(Clone, Copy, Debug)]
+pub struct Holds;
 
-/// Records the holds of a substep; after the prediction.
-pub fn record(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&HOLD_VERTEX, Domain::Vertices);
+impl Stage for Holds {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&HOLD_VERTEX, Domain::Vertices);
+    }
 }
 
 fn hold_vertex_body(run: &mut Run<'_>) -> Result<()> {
@@ -55,7 +70,7 @@ fn hold_vertex_body(run: &mut Run<'_>) -> Result<()> {
         }
         let fixed = xyz(hold) == Vec3::ZERO;
         let mut way = if fixed { xyz(anchors[v]) - vertex.position } else { Vec3::ZERO };
-        if frame.commanded != 0 && commands[v][3] == 1.0 {
+        if frame.commanded != 0 && commands[v][3] == TARGET {
             way = (xyz(commands[v]) - vertex.position) / (clock.substeps - clock.substep + 1) as f32;
             if clock.substep == clock.substeps {
                 anchors[v] = commands[v];

@@ -8,42 +8,46 @@
 //! | h | `clock.h` | s |
 //! | w | `inverse_mass` | 1/kg |
 //!
-//! **Why displacements.** The iterate of a substep is u, not x_j. A position of about 1 m is stored in steps of 6·10⁻⁸ m;
-//! at h = 1/60,000 s that is 4·10⁻³ m/s of noise in (x_new − x)/h, and gravity's g h² is lost in it. u keeps 24 bits of
-//! its own size, edge vectors are formed as (x_b − x_a) + (u_b − u_a), and the velocity is u/h. What the final rounding
-//! x + u loses is found at the next predict and carried on (`remainders`), so slow motion does not stall either.
+//! **Why displacements.** The iterate of a substep is u, not x_j. A position of about 1 m is stored in steps of 6·10⁻⁸
+//! m; at h = 1/60,000 s that is 4·10⁻³ m/s of noise in (x_new − x)/h, and gravity's g h² is lost in it. u keeps 24 bits
+//! of its own size, edge vectors are formed as (x_b − x_a) + (u_b − u_a), and the velocity is u/h. What the final
+//! rounding x + u loses is found at the next predict and carried on (`remainders`), so slow motion does not stall
+//! either.
 
 use glam::Vec3;
 
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Clock, Frame, Vertex};
+use crate::params::{Clock, FARTHEST, Frame, Vertex};
 use crate::program::{Kernel, Recorder, Shape};
-use crate::stage::{padded, turned, xyz};
+use crate::source::{Constant, Source};
+use crate::stage::Stage;
+use crate::vector::{padded, turned, xyz};
 
-const WGSL: &str = include_str!("../../shaders/integrate.wgsl");
+static SOURCE: Source = Source::new("integrate", include_str!("../../shaders/integrate.wgsl"))
+    .constants(&[("TARGET", Constant::F32(TARGET)), ("IMPULSE", Constant::F32(IMPULSE))]);
 
 /// Moves the whole cloth to another place without giving it speed.
-pub static RELOCATE: Kernel = Kernel::new("relocate", WGSL, relocate_body);
+pub static RELOCATE: Kernel = Kernel::new("relocate", &SOURCE, relocate_body);
 /// Velocity that a second-order step starts from.
-pub static RECALL: Kernel = Kernel::new("recall", WGSL, recall_body);
+pub static RECALL: Kernel = Kernel::new("recall", &SOURCE, recall_body);
 /// Unconstrained step; pinned vertices go towards their targets.
-pub static PREDICT: Kernel = Kernel::new("predict", WGSL, predict_body);
+pub static PREDICT: Kernel = Kernel::new("predict", &SOURCE, predict_body);
 /// Looks for values that must not be committed. Every invocation may raise the one fault flag.
 pub static INSPECT: Kernel =
-    Kernel::new("inspect", WGSL, inspect_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
+    Kernel::new("inspect", &SOURCE, inspect_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
 /// Makes the result public, or takes the substep back.
-pub static COMMIT: Kernel = Kernel::new("commit", WGSL, commit_body);
+pub static COMMIT: Kernel = Kernel::new("commit", &SOURCE, commit_body);
 
 /// How time goes on: the order of the time stepping.
 ///
 /// Both step a projection in the same way; what differs is how much of the motion survives. A pendulum that swings from
-/// 90° loses 28 % of m g l in a second with Euler at h = 1/60 s, 2 % at 1/1000 s, and 0.4 % with BDF2 at 1/60 s. Under-solved
-/// substeps make BDF2 gain energy, so a substep that misses its limit is followed by an Euler step, as is a teleport, and a
-/// substep in which a vertex begins or ceases to touch a solid. Springs are integrated implicitly with BDF2, because what
-/// they do explicitly it amplifies. Prefer Euler for cloth that should come to rest, BDF2 for lively motion at few
-/// substeps.
+/// 90° loses 28 % of m g l in a second with Euler at h = 1/60 s, 2 % at 1/1000 s, and 0.4 % with BDF2 at 1/60 s.
+/// Under-solved substeps make BDF2 gain energy, so a substep that misses its limit is followed by an Euler step, as is
+/// a teleport, and a substep in which a vertex begins or ceases to touch a solid. Springs are integrated implicitly
+/// with BDF2, because what they do explicitly it amplifies. Prefer Euler for cloth that should come to rest, BDF2 for
+/// lively motion at few substeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stepping {
@@ -54,23 +58,41 @@ pub enum Stepping {
     Bdf2,
 }
 
-/// Records the move to another place; once per frame.
-pub fn relocate(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&RELOCATE, Domain::Vertices);
-}
+/// The move to another place; once per frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocate;
 
-/// Records the unconstrained step.
-pub fn predict(recorder: &mut Recorder<'_>, stepping: Stepping) {
-    if stepping == Stepping::Bdf2 {
-        recorder.dispatch(&RECALL, Domain::Vertices);
+impl Stage for Relocate {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&RELOCATE, Domain::Vertices);
     }
-    recorder.dispatch(&PREDICT, Domain::Vertices);
 }
 
-/// Records the end of a substep.
-pub fn commit(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&INSPECT, Domain::Vertices);
-    recorder.dispatch(&COMMIT, Domain::Vertices);
+/// The unconstrained step.
+#[derive(Clone, Copy, Debug)]
+pub struct Predict {
+    /// Order of the time stepping.
+    pub stepping: Stepping,
+}
+
+impl Stage for Predict {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if self.stepping == Stepping::Bdf2 {
+            recorder.dispatch(&RECALL, Domain::Vertices);
+        }
+        recorder.dispatch(&PREDICT, Domain::Vertices);
+    }
+}
+
+/// The end of a substep: what is finite becomes public.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit;
+
+impl Stage for Commit {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&INSPECT, Domain::Vertices);
+        recorder.dispatch(&COMMIT, Domain::Vertices);
+    }
 }
 
 fn relocate_body(run: &mut Run<'_>) -> Result<()> {
@@ -154,10 +176,6 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
     }
     Ok(())
 }
-
-/// Largest coordinate \[m\] and speed \[m/s\] that a step may end with, 2⁴⁰: from there every product of the next step is
-/// finite, so that it can be computed, too. A cloth that a step could not leave would be frozen for good.
-pub(crate) const FARTHEST: f32 = 1_099_511_627_776.0;
 
 /// Whether a step can go on from it.
 fn sane(value: Vec3) -> bool {

@@ -1,9 +1,9 @@
 //! The load meter: how hard a step is, told by the tension of the edges.
 //!
-//! s = max_e h² T_e/(m̄ l_e) is the ratio of an edge's geometric stiffness T/l to the inertia m̄/h² of a vertex. Fast projection
-//! drops the geometric stiffness, so s decides how many iterations it needs: one or two below 0.5, three to five at 1–3,
-//! and above 20 it fails whatever solves its linear systems. Yarn solves with taut chords go further. A curtain at rest
-//! has s = g h² n (n − 1)/L.
+//! s = max_e h² T_e/(m̄ l_e) is the ratio of an edge's geometric stiffness T/l to the inertia m̄/h² of a vertex. Fast
+//! projection drops the geometric stiffness, so s decides how many iterations it needs: one or two below 0.5, three to
+//! five at 1–3, and above 20 it fails whatever solves its linear systems. Yarn solves with taut chords go further. A
+//! curtain at rest has s = g h² n (n − 1)/L.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -11,31 +11,37 @@
 //! | m̄ | `frame.mean_mass` | kg |
 //! | max T/(m̄ l) | `sums[LOAD]` | 1/s² |
 //!
-//! Every solver adds what it pulls to `tensions`, also what a step clamp cut off and what iterations pulled that were taken
-//! back: in a frame that misses its limit the load is rather too large. At the end of a frame the device notes the load, and the next frame's
-//! number of substeps follows from it ([`crate::substeps`]); nothing is read back.
+//! Every solver adds what it pulls to `tensions`. What a step clamp cut off, and what iterations pulled that were taken
+//! back, is in it too, so the load is overestimated in a frame that misses its limit. At the end of a frame the device
+//! notes the load, and the next frame's number of substeps follows from it ([`crate::substeps`]); nothing is read back.
 
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Clock, Frame, GROUP, Link, sums};
-use crate::program::{Kernel, Recorder, Shape};
-use crate::stage::{control, reduce, xyz};
+use crate::program::{Kernel, Recorder};
+use crate::source::Source;
+use crate::stage::{Stage, control, reduce};
+use crate::vector::xyz;
 
-const WGSL: &str = include_str!("../../shaders/load.wgsl");
+static SOURCE: Source = Source::new("load", include_str!("../../shaders/load.wgsl"));
 
 /// Tension 0 at the start of a frame.
-pub static FORGET_TENSION: Kernel = Kernel::new("forget_tension", WGSL, forget_tension_body);
+pub static FORGET_TENSION: Kernel = Kernel::new("forget_tension", &SOURCE, forget_tension_body);
 /// Adds the multiplier of a linear solve.
-pub static NOTE_TENSION: Kernel = Kernel::new("note_tension", WGSL, note_tension_body);
+pub static NOTE_TENSION: Kernel = Kernel::new("note_tension", &SOURCE, note_tension_body);
 /// Load of every edge, largest per workgroup.
-pub static MEASURE_LOAD: Kernel = Kernel::new("measure_load", WGSL, measure_load_body)
-    .shape(Shape::Reduction)
-    .aliases(&[("partials", "strain_partials")]);
+pub static MEASURE_LOAD: Kernel =
+    Kernel::new("measure_load", &SOURCE, measure_load_body).aliases(&[("partials", "strain_partials")]);
 
-/// Records the start of a frame.
-pub fn begin(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&FORGET_TENSION, Domain::Edges);
+/// The start of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct ForgetTension;
+
+impl Stage for ForgetTension {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&FORGET_TENSION, Domain::Edges);
+    }
 }
 
 /// Records the tension that `solutions` along `directions` mean.
@@ -43,11 +49,16 @@ pub fn note(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&NOTE_TENSION, Domain::Edges);
 }
 
-/// Records the meter at the end of a frame.
-pub fn record(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&MEASURE_LOAD, Domain::Edges);
-    reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges, sums::LOAD);
-    recorder.dispatch_range(&control::NOTE_LOAD, 0..1, [0; 4]);
+/// The meter at the end of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter;
+
+impl Stage for Meter {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&MEASURE_LOAD, Domain::Edges);
+        reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges, sums::LOAD);
+        recorder.dispatch_range(&control::NOTE_LOAD, 0..1, [0; 4]);
+    }
 }
 
 fn forget_tension_body(run: &mut Run<'_>) -> Result<()> {

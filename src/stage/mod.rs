@@ -1,130 +1,111 @@
-//! Stages: the parts of a step, in the order in which [`record_frame`] puts them.
+//! Stages: the parts of a step.
 //!
-//! forces → predict → hold → elastic → collide → areas → project ⇄ collide → inspect → commit, once per substep, then the
-//! load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the project
-//! stage.
+//! forces → predict → hold → elastic → collide → areas → project ⇄ collide → inspect → commit, once per substep, then
+//! the load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the
+//! project stage.
 
 pub mod area;
 pub mod bending;
+pub mod conjugate_gradient;
 pub mod contact;
 pub mod control;
+pub(crate) mod distance;
+pub(crate) mod edge;
 pub mod elastic;
+pub mod fields;
+pub(crate) mod freedom;
 pub mod hold;
 pub mod integrate;
 pub mod load;
 pub mod normals;
+pub mod parameter;
 pub mod reduce;
 pub mod rest;
 pub mod springs;
 pub mod strain;
 pub mod wind;
 
-use glam::{Vec3, Vec4};
+use std::fmt;
 
-use crate::fields::Spec;
-use crate::program::{Part, Recorder};
-use crate::settings::Settings;
-use crate::substeps::Plan;
+use crate::error::Result;
+use crate::fields::{Inputs, Spec};
+use crate::program::Recorder;
+use parameter::Table;
 
-/// A part of a step that can be added to the built-in ones, before the projection: a force, a field of the user's own.
+/// A part of a step, built in or the user's own: what it needs in memory, what it is told for a frame, what it does.
 ///
-/// Its kernels may read every field of [`crate::fields::TABLE`] and add to `forces`. Fields of its own are declared by
-/// [`Stage::fields`], with names that start with `user_`.
-pub trait Stage: std::fmt::Debug + Send + Sync {
-    /// Records the stage's dispatches for one substep.
-    fn record(&self, recorder: &mut Recorder<'_>);
-
-    /// Fields of the stage's own.
+/// A stage value *is* its parameters. Its kernels may read every field and write what their contract says; a force
+/// adds to `forces`. Parameters that change from frame to frame are members of a uniform of its own, declared as a
+/// field and set by
+/// [`Stage::inputs`]: changing them costs nothing.
+pub trait Stage: fmt::Debug + Send + Sync {
+    /// Fields of the stage's own; the names of a user's start with `user_`.
     fn fields(&self) -> Vec<Spec> {
         Vec::new()
     }
+
+    /// Sets what is uploaded for a frame.
+    ///
+    /// # Errors
+    /// [`crate::Error::Field`] for a field that the stage did not declare.
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        let _ = inputs;
+        Ok(())
+    }
+
+    /// Records the stage's dispatches for one substep.
+    fn record(&self, recorder: &mut Recorder<'_>);
 }
 
-/// Records a frame. Its last substep, which must hold the limit, is recorded apart.
-pub fn record_frame(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings) {
-    recorder.set_overloaded(plan.bounded);
-    control::begin_frame(recorder);
-    integrate::relocate(recorder);
-    load::begin(recorder);
-    let middle = |recorder: &mut Recorder<'_>| record_substep(recorder, plan, settings, 1);
-    if plan.least < plan.most {
-        recorder.repeat_until(plan.most - 1, middle);
-    } else {
-        recorder.repeat_always(plan.most - 1, middle);
+/// The stage that makes the predicted motion inextensible; [`crate::solver`] has the contract.
+pub trait Solver: Stage {
+    /// Kebab-case of the file stem.
+    fn name(&self) -> &'static str;
+
+    /// Its parameters, in tables of their own: what files and command lines can set.
+    fn tables(&self) -> Vec<&dyn Table> {
+        Vec::new()
     }
-    recorder.repeat_always(1, |recorder| record_substep(recorder, plan, settings, 0));
-    load::record(recorder);
-    if recorder.sizes().solids > 0 {
-        rest::record(recorder);
+
+    /// The same, to be set.
+    fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
+        Vec::new()
     }
-    normals::record(recorder);
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfRange`] naming the parameter.
+    fn validate(&self) -> Result<()> {
+        self.tables().into_iter().try_for_each(Table::check)
+    }
+
+    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit.
+    /// A frame may pass through strain that nobody sees, but what is left of it enters the velocity.
+    fn middle_strain(&self) -> f32 {
+        0.0
+    }
+
+    /// Load s of one substep ([`crate::stage::load`]) that the solver can take, for automatic substeps.
+    fn load(&self) -> f32 {
+        1.0
+    }
+
+    /// Whether the recording depends on the frame number.
+    fn varies(&self) -> bool {
+        false
+    }
 }
 
-/// Records a substep with `left` more to come, or more than that.
-fn record_substep(recorder: &mut Recorder<'_>, plan: &Plan, settings: &Settings, left: u32) {
-    recorder.at_last_substep(left == 0);
-    control::begin_substep(recorder, left);
-    recorder.set_part(Part::Forces);
-    springs::record(recorder, plan.implicit);
-    if settings.wind.is_some() {
-        wind::record(recorder);
-    }
-    recorder.set_part(Part::Frame);
-    for stage in &settings.stages {
-        stage.record(recorder);
-    }
-    recorder.set_part(Part::Stepping);
-    integrate::predict(recorder, settings.stepping);
-    recorder.set_part(Part::Elastic);
-    if plan.implicit {
-        elastic::begin(recorder);
-    }
-    recorder.set_part(Part::Contact);
-    if recorder.constrained() {
-        hold::record(recorder);
-    }
-    recorder.set_part(Part::Elastic);
-    if plan.implicit {
-        elastic::record(recorder);
-    }
-    let collides = recorder.sizes().solids > 0;
-    if collides {
-        contact::begin(recorder);
-    }
-    recorder.set_part(Part::Projection);
-    if let Some(limit) = settings.area_limit {
-        area::record(recorder, limit);
-    }
-    if collides {
-        contact::project(recorder, settings.method.solver(), settings.contact_rounds);
-    } else {
-        settings.method.solver().record(recorder);
-    }
-    if left == 0 {
-        strain::finish(recorder);
-    }
-    recorder.set_part(Part::Stepping);
-    integrate::commit(recorder);
-    recorder.set_part(Part::Contact);
-    if collides {
-        contact::end(recorder);
-    }
-    recorder.set_part(Part::Frame);
-    control::end_substep(recorder);
-}
-
-/// First three lanes of a padded vector.
-pub(crate) fn xyz(padded: [f32; 4]) -> Vec3 {
-    Vec3::new(padded[0], padded[1], padded[2])
-}
-
-/// A vector turned by a unit quaternion.
-pub(crate) fn turned(q: Vec4, v: Vec3) -> Vec3 {
-    let axis = q.truncate();
-    v + 2.0 * axis.cross(axis.cross(v) + q.w * v)
-}
-
-/// A vector with an unused last lane.
-pub(crate) fn padded(vector: Vec3) -> [f32; 4] {
-    [vector.x, vector.y, vector.z, 0.0]
-}
+/// Fields of the built-in stages, each declared beside its kernels; what they share first.
+pub(crate) const FIELDS: &[&[Spec]] = &[
+    fields::SHARED,
+    area::FIELDS,
+    bending::FIELDS,
+    contact::FIELDS,
+    elastic::FIELDS,
+    freedom::FIELDS,
+    hold::FIELDS,
+    rest::FIELDS,
+    wind::FIELDS,
+];

@@ -8,17 +8,24 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::Vertex;
 use crate::program::{Kernel, Recorder};
-use crate::stage::padded;
+use crate::source::Source;
+use crate::stage::Stage;
+use crate::vector::padded;
 
-const WGSL: &str = include_str!("../../shaders/normals.wgsl");
+static SOURCE: Source = Source::new("normals", include_str!("../../shaders/normals.wgsl"));
 
 /// Normal of every vertex.
-pub static GATHER_NORMALS: Kernel = Kernel::new("gather_normals", WGSL, gather_normals_body);
+pub static GATHER_NORMALS: Kernel = Kernel::new("gather_normals", &SOURCE, gather_normals_body);
 
-/// Records the normals of the committed positions.
-pub fn record(recorder: &mut Recorder<'_>) {
-    if recorder.sizes().triangle_corners > 0 {
-        recorder.dispatch(&GATHER_NORMALS, Domain::Vertices);
+/// Normals for drawing, at the end of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Normals;
+
+impl Stage for Normals {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if recorder.sizes().triangle_corners > 0 {
+            recorder.dispatch(&GATHER_NORMALS, Domain::Vertices);
+        }
     }
 }
 

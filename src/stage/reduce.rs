@@ -7,14 +7,15 @@ use crate::cpu::{Run, group_sum};
 use crate::error::Result;
 use crate::params::GROUP;
 use crate::program::{Kernel, Recorder, Shape};
+use crate::source::Source;
 
-const WGSL: &str = include_str!("../../shaders/reduce.wgsl");
+static SOURCE: Source = Source::new("reduce", include_str!("../../shaders/reduce.wgsl"));
 
 /// Sums the leaves.
 pub static SUM_PARTIALS: Kernel =
-    Kernel::new("sum_partials", WGSL, sum_partials_body).shape(Shape::Group).aliases(&[("totals", "sums")]);
+    Kernel::new("sum_partials", &SOURCE, sum_partials_body).shape(Shape::Group).aliases(&[("totals", "sums")]);
 /// Largest of the leaves of a strain measurement.
-pub static MAX_PARTIALS: Kernel = Kernel::new("max_partials", WGSL, max_partials_body)
+pub static MAX_PARTIALS: Kernel = Kernel::new("max_partials", &SOURCE, max_partials_body)
     .shape(Shape::Group)
     .aliases(&[("partials", "strain_partials"), ("totals", "sums")]);
 

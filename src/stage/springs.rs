@@ -1,7 +1,8 @@
 //! Spring forces: both diagonals of every quad resist shear, f = k (|d| − l) d/|d| on the tail.
 //!
-//! Explicit integration is stable while k h²/m stays small; the substep rule keeps k h²/m ≤ 0.3 for every vertex, or the
-//! springs are integrated implicitly ([`crate::stage::elastic`]). Cost: 16 bytes per spring and end, once per substep.
+//! Explicit integration is stable while k h²/m stays small; the substep rule keeps k h²/m ≤ 0.3 for every vertex, or
+//! the springs are integrated implicitly ([`crate::stage::elastic`]). Cost: 16 bytes per spring and end, once per
+//! substep.
 
 use wide::f32x4;
 
@@ -10,26 +11,35 @@ use crate::error::Result;
 use crate::fields::Domain;
 use crate::params::{Link, Vertex};
 use crate::program::{Kernel, Recorder};
-use crate::stage::bending;
+use crate::source::Source;
+use crate::stage::{Stage, bending};
 
-const WGSL: &str = include_str!("../../shaders/springs.wgsl");
+static SOURCE: Source = Source::new("springs", include_str!("../../shaders/springs.wgsl"));
 
 /// Sets `forces` to the sum of the springs at a vertex; the first stage, so later ones add to it.
-pub static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", WGSL, gather_springs_body);
+pub static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", &SOURCE, gather_springs_body);
 
 /// Sets `forces` to what pins bear of implicit springs.
-pub static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", WGSL, keep_pin_force_body);
+pub static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", &SOURCE, keep_pin_force_body);
 
-/// Records the forces of springs and bending: `forces`, or `elastic_forces` where they are integrated implicitly.
-pub fn record(recorder: &mut Recorder<'_>, implicit: bool) {
-    if implicit {
-        let elastic: &'static [(&'static str, &'static str)] = &[("forces", "elastic_forces")];
-        recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::Vertices, elastic);
-        bending::record(recorder, elastic);
-        recorder.dispatch(&KEEP_PIN_FORCE, Domain::Vertices);
-    } else {
-        recorder.dispatch(&GATHER_SPRINGS, Domain::Vertices);
-        bending::record(recorder, &[]);
+/// The forces of springs and bending: `forces`, or `elastic_forces` where they are integrated implicitly.
+#[derive(Clone, Copy, Debug)]
+pub struct Springs {
+    /// Whether they are integrated implicitly.
+    pub implicit: bool,
+}
+
+impl Stage for Springs {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if self.implicit {
+            let elastic: &'static [(&'static str, &'static str)] = &[("forces", "elastic_forces")];
+            recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::Vertices, elastic);
+            bending::record(recorder, elastic);
+            recorder.dispatch(&KEEP_PIN_FORCE, Domain::Vertices);
+        } else {
+            recorder.dispatch(&GATHER_SPRINGS, Domain::Vertices);
+            bending::record(recorder, &[]);
+        }
     }
 }
 

@@ -6,22 +6,23 @@
 use crate::cpu::Run;
 use crate::error::Result;
 use crate::fields::Domain;
-use crate::params::{Frame, GROUP, Link, Meters, Vertex, sums};
-use crate::program::{Kernel, Recorder, Shape};
-use crate::solver::lanes::{LANES, Vec3s, Wide};
-use crate::stage::control;
+use crate::lanes::{LANES, Vec3s, Wide};
+use crate::params::{Frame, GROUP, Link, Meters, UNMEASURED, Vertex, sums};
+use crate::program::{Kernel, Recorder};
+use crate::source::Source;
+use crate::stage::edge::{self, Band};
+use crate::stage::{Stage, control};
 
-const WGSL: &str = include_str!("../../shaders/strain.wgsl");
+static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl")).shares(&[&edge::SOURCE]);
 
 /// Strain of every edge, largest per workgroup.
-pub static MEASURE_STRAIN: Kernel = Kernel::new("measure_strain", WGSL, measure_strain_body)
-    .shape(Shape::Reduction)
-    .aliases(&[("partials", "strain_partials")]);
+pub static MEASURE_STRAIN: Kernel =
+    Kernel::new("measure_strain", &SOURCE, measure_strain_body).aliases(&[("partials", "strain_partials")]);
 
 /// Keeps the best state of a last substep.
-pub static KEEP_BEST: Kernel = Kernel::new("keep_best", WGSL, keep_best_body);
+pub static KEEP_BEST: Kernel = Kernel::new("keep_best", &SOURCE, keep_best_body);
 /// Takes it back.
-pub static REVERT_TO_BEST: Kernel = Kernel::new("revert_to_best", WGSL, revert_to_best_body);
+pub static REVERT_TO_BEST: Kernel = Kernel::new("revert_to_best", &SOURCE, revert_to_best_body);
 
 /// Records measuring, and ending the loop where the strain is within the limit, after `iterations` more iterations;
 /// `inner` is the guard word of a linear solve inside, or 0.
@@ -38,15 +39,20 @@ pub fn measure(recorder: &mut Recorder<'_>) {
 
 /// Records keeping the state that was judged last, if it is the best of the last substep so far.
 pub fn keep(recorder: &mut Recorder<'_>) {
-    if recorder.last_substep() && !recorder.colliding() {
+    if recorder.moment.last_substep && !recorder.moment.colliding {
         recorder.dispatch(&KEEP_BEST, Domain::Vertices);
     }
 }
 
-/// Records the end of a frame's last projection: a solver that wandered off gives its best state.
-pub fn finish(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&REVERT_TO_BEST, Domain::Vertices);
-    recorder.dispatch_range(&control::NOTE_BEST, 0..1, [0; 4]);
+/// The end of a frame's last projection: a solver that wandered off gives its best state.
+#[derive(Clone, Copy, Debug)]
+pub struct TakeBest;
+
+impl Stage for TakeBest {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&REVERT_TO_BEST, Domain::Vertices);
+        recorder.dispatch_range(&control::NOTE_BEST, 0..1, [0; 4]);
+    }
 }
 
 fn keep_best_body(run: &mut Run<'_>) -> Result<()> {
@@ -69,8 +75,7 @@ fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
     let meters = run.one::<Meters>("meters")?;
     let best_displacements = run.read::<[f32; 4]>("best_displacements")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
-    // 1e30: nothing was kept.
-    if strain <= frame.strain_limit || strain <= meters.best || meters.best >= 1e30 {
+    if strain <= frame.strain_limit || strain <= meters.best || meters.best >= UNMEASURED {
         return Ok(());
     }
     for v in run.range() {
@@ -85,7 +90,7 @@ fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
     let vertices = run.read::<Vertex>("vertices")?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let mut partials = run.write::<[f32; 2]>("partials")?;
-    let (low, high) = (Wide::splat(frame.stretch_min), Wide::splat(frame.stretch_max));
+    let band = Band::of(frame);
     for first in run.range().step_by(GROUP) {
         let mut most = Wide::ZERO;
         // As many edges at once as a vector has lanes; the last ones are measured as often as it takes.
@@ -100,8 +105,7 @@ fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
             let (head, b) = Vec3s::gather(|lane| at(link(lane).head));
             let rest = Wide::new(std::array::from_fn(|lane| link(lane).rest));
             let extent = (head - tail).length();
-            let banded = extent.max(low * rest).min(high * rest);
-            let strain = (extent - banded).abs() / rest;
+            let strain = (extent - band.wanted(extent, rest)).abs() / rest;
             most = most.max(strain & (a + b).simd_gt(Wide::ZERO));
         }
         let most = most.to_array().into_iter().fold(0.0, f32::max);

@@ -15,10 +15,10 @@
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
-//! | ρ | `frame.air.density` | kg/m³ |
-//! | C_D, C_L | `frame.air.drag`, `frame.air.lift` | |
-//! | k | `frame.air.gust_wave` | 1/m |
-//! | f t at the start of the frame | `frame.air.gust_phase` | |
+//! | ρ | `air.density` | kg/m³ |
+//! | C_D, C_L | `air.drag`, `air.lift` | |
+//! | k | `air.gust_wave` | 1/m |
+//! | f t at the start of the frame | `air.gust_phase` | |
 //! | τ | `clock.span` | s |
 //!
 //! **Large steps.** The force is explicit, that of the start of the substep. A light vertex in strong wind would be
@@ -36,17 +36,24 @@
 use glam::Vec3;
 
 use crate::cpu::Run;
+use crate::error::within;
 use crate::error::{Error, Result};
-use crate::fields::Domain;
-use crate::params::{Air, Clock, Frame, Vertex};
+use crate::fields::{Domain, Inputs, Spec};
+use crate::params::{Clock, Vertex, element};
 use crate::program::{Kernel, Recorder};
-use crate::solver::within;
-use crate::stage::{padded, xyz};
+use crate::source::{Constant, Source};
+use crate::stage::Stage;
+use crate::vector::{padded, xyz};
 
-const WGSL: &str = include_str!("../../shaders/wind.wgsl");
+static SOURCE: Source =
+    Source::new("wind", include_str!("../../shaders/wind.wgsl")).constants(&[("CALM", Constant::F32(CALM))]);
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] =
+    &[Spec::of::<Air>("air", Domain::Fixed(1), "the air around the cloth in this frame").input()];
 
 /// Adds the force of the air on the faces at a vertex to `forces`.
-pub static BLOW: Kernel = Kernel::new("blow", WGSL, blow_body);
+pub static BLOW: Kernel = Kernel::new("blow", &SOURCE, blow_body);
 
 /// The air around a cloth; the [module](self) has the formulas. Lines without faces feel nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,8 +75,8 @@ pub struct Wind {
 }
 
 impl Default for Wind {
-    /// Still air at 20 °C, no gusts. A square plate across the flow has a drag coefficient of 1.2; a lift coefficient of
-    /// 1 makes lift 0.6 of drag at 45°. Gusts, once given an amplitude, come every two seconds in waves of 1.4 m.
+    /// Still air at 20 °C, no gusts. A square plate across the flow has a drag coefficient of 1.2; a lift coefficient
+    /// of 1 makes lift 0.6 of drag at 45°. Gusts, once given an amplitude, come every two seconds in waves of 1.4 m.
     fn default() -> Self {
         Self {
             velocity: [0.0; 3],
@@ -126,10 +133,50 @@ impl Wind {
     }
 }
 
-/// Records the force of the air, which adds to `forces`.
-pub fn record(recorder: &mut Recorder<'_>) {
-    if recorder.sizes().triangle_corners > 0 {
-        recorder.dispatch(&BLOW, Domain::Vertices);
+/// The force of the air, which adds to `forces`.
+#[derive(Clone, Copy, Debug)]
+pub struct Blowing {
+    /// The wind.
+    pub wind: Wind,
+    /// Phase of the gusts at the start of the frame, a fraction of a period.
+    pub phase: f64,
+}
+
+impl Stage for Blowing {
+    fn fields(&self) -> Vec<Spec> {
+        FIELDS.to_vec()
+    }
+
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        inputs.set("air", self.wind.air(self.phase))
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        if recorder.sizes().triangle_corners > 0 {
+            recorder.dispatch(&BLOW, Domain::Vertices);
+        }
+    }
+}
+
+element! {
+    /// The air around the cloth in a frame.
+    pub struct Air {
+        /// Mean velocity \[m/s\].
+        pub(crate) velocity: Vec3,
+        /// Density \[kg/m³\].
+        pub(crate) density: f32,
+        /// Wave vector of the gusts \[1/m\].
+        pub(crate) gust_wave: Vec3,
+        /// Amplitude of the gusts relative to the mean.
+        pub(crate) gust: f32,
+        /// Drag coefficient.
+        pub(crate) drag: f32,
+        /// Lift coefficient.
+        pub(crate) lift: f32,
+        /// Phase of the gusts at the start of the frame, a fraction of a period.
+        pub(crate) gust_phase: f32,
+        /// Gusts per second \[Hz\].
+        pub(crate) gust_frequency: f32,
     }
 }
 
@@ -198,9 +245,8 @@ impl Flow<'_> {
 }
 
 fn blow_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
     let flow = Flow {
-        air: &frame.air,
+        air: run.one::<Air>("air")?,
         clock: run.one::<Clock>("clock")?,
         vertices: run.read::<Vertex>("vertices")?,
         velocities: run.read::<[f32; 4]>("velocities")?,

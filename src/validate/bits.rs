@@ -45,8 +45,8 @@ fn equal([first, second]: [u64; 2], what: &str) -> Result<Seen, Failure> {
     }
 }
 
-/// Checksum of everything that a few frames of a small cloth leave: positions, velocities, forces, counts. Equal in every
-/// process on the same adapter and build.
+/// Checksum of everything that a few frames of a small cloth leave: positions, velocities, forces, counts. Equal in
+/// every process on the same adapter and build.
 ///
 /// # Errors
 /// As [`Cloth::on_gpu`] and [`Cloth::step`].

@@ -15,8 +15,8 @@ const GRAVITY: [f32; 3] = [0.0, -9.81, 0.0];
 /// Length of the step \[s\].
 const STEP: f32 = 1.0 / 256.0;
 const SIZE: u32 = 11;
-/// Where the box is 1 m: half a rounding step of 6e-8 m is unavoidable, and solves to 1e-6 of corrections of millimetres add
-/// some 1e-8 m.
+/// Where the box is 1 m: half a rounding step of 6e-8 m is unavoidable, and solves to 1e-6 of corrections of
+/// millimetres add some 1e-8 m.
 const POSITION: f64 = 2e-7;
 /// A displacement keeps its own 24 bits, so a velocity does not feel the rounding of positions: what is left is the
 /// solve, 1e-6 of corrections of some m/s.
@@ -37,7 +37,8 @@ fn step(subject: &Subject, solver: &str, name: &str) -> Result<Seen, Failure> {
         return Err(Failure::new(format!("{solver} has no direct solution")));
     };
     let scene = wavy(name)?;
-    let method = FastProjection { iterations: 4, tolerance: 1e-6, step_clamp: 10.0, ..projection };
+    // The judge projects to C = 0, as the paper does.
+    let method = FastProjection { iterations: 4, tolerance: 1e-6, step_clamp: 10.0, slack: 0.0, ..projection };
     let settings = Settings {
         method: Method::FastProjection(method),
         gravity: GRAVITY,

@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
-use super::subjects::{FRAME, SOLVERS, crowded, everything_else, method, moving, warm, windy};
+use super::subjects::{FRAME, SOLVERS, crowded, everything_else, landing, method, moving, resting, warm, windy};
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::{Cloth, FrameInput, PinTarget};
 use crate::cpu::Run;
 use crate::error::Result;
-use crate::fields::Domain;
+use crate::fields::{Domain, Fields};
 use crate::lockstep;
 use crate::program::{Kernel, Recorder};
 use crate::scene::{self, Scene};
 use crate::settings::Settings;
 use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, YarnSweep};
+use crate::source::Source;
 use crate::stage::Stage;
 use crate::stage::elastic::Elasticity;
+use crate::stage::integrate::Stepping;
+use crate::stage::rest::Rest;
 use crate::substeps::Substeps;
 
 /// Vertices per side: odd, above a workgroup's 64, with yarns long enough for chords.
@@ -45,6 +48,16 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
             }));
         }
     }
+    for (name, stepping) in [("resting", Stepping::Euler), ("resting-bdf2", Stepping::Bdf2)] {
+        list.push(Check::new(format!("kernels/auto/{name}"), move |subject| {
+            let settings = Settings { method: few(Method::default()), stepping, ..Default::default() };
+            compare_reaching(subject, &resting(SIZE, settings)?, u64::MAX, "settle", rests)
+        }));
+    }
+    list.push(Check::new("kernels/auto/landing-bdf2", |subject| {
+        let settings = Settings { method: few(Method::default()), stepping: Stepping::Bdf2, ..Default::default() };
+        compare_reaching(subject, &landing(SIZE, settings)?, u64::MAX, "rebound", landed)
+    }));
     list.push(Check::new("kernels/fast-projection/warm-start", |subject| {
         let settings =
             Settings { method: warm(), substeps: Substeps::Fixed(6), strain_limit: 1e-3, ..Default::default() };
@@ -58,19 +71,50 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
 
 /// Compares the program of a cloth on the CPU with its state.
 fn compare(subject: &Subject, cloth: &Cloth, at_most: u64) -> Result<Seen, Failure> {
-    let Some(fields) = cloth.fields() else { return Err(Failure::new("the cloth is not on the CPU")) };
+    compare_reaching(subject, cloth, at_most, "begin_frame", |_, _| Ok(true))
+}
+
+/// The same for a cloth that is there for one branch of a kernel: fails where that was not compared, or where the
+/// fields before and after do not show that the branch was taken.
+fn compare_reaching(
+    subject: &Subject,
+    cloth: &Cloth,
+    at_most: u64,
+    kernel: &str,
+    reached: fn(&Fields, &Fields) -> Result<bool>,
+) -> Result<Seen, Failure> {
+    let Some(before) = cloth.fields() else { return Err(Failure::new("the cloth is not on the CPU")) };
     let mut kernels: Vec<&str> = cloth.program().dispatches().iter().map(|dispatch| dispatch.kernel.name).collect();
     kernels.sort_unstable();
     kernels.dedup();
-    let agreement = match lockstep::compare(subject.gpu(), cloth.program(), &mut fields.clone(), at_most) {
+    let mut after = before.clone();
+    let agreement = match lockstep::compare(subject.gpu(), cloth.program(), &mut after, at_most) {
         Ok(agreement) => agreement,
         Err(error) => return Err(Failure { kernels, ..error.into() }),
     };
+    if !agreement.kernels.contains(&kernel) || !reached(before, &after)? {
+        return Err(Failure::new(format!("the branch of `{kernel}` that this is about was not reached")));
+    }
     let text = format!(
         "{} dispatches, {} words, worst {:.2} of the bound",
         agreement.dispatches, agreement.words, agreement.worst
     );
     Ok(Seen { text, compared: agreement.kernels, kernels })
+}
+
+/// Whether `settle` gave a vertex its mean velocity: it was slow for long enough, and creeps by more than rounding.
+fn rests(_: &Fields, after: &Fields) -> Result<bool> {
+    let time = after.one::<Rest>("rest")?.time;
+    let slow = after.get::<[f32; 4]>("previous_positions")?.iter().map(|[_, _, _, slow]| *slow >= time);
+    let creeps = after.get::<[f32; 4]>("velocities")?.iter().map(|[x, _, _, _]| x.abs() > 1e-3);
+    Ok(slow.zip(creeps).any(|both| both == (true, true)))
+}
+
+/// Whether `rebound` noted, for a step of second order, that a vertex began to touch a solid.
+fn landed(before: &Fields, after: &Fields) -> Result<bool> {
+    let touched = before.get::<[f32; 4]>("previous_velocities")?.iter().map(|velocity| velocity[3] == 1.0);
+    let touches = after.get::<[f32; 4]>("previous_velocities")?.iter().map(|velocity| velocity[3] == 1.0);
+    Ok(touched.zip(touches).any(|both| both == (false, true)))
 }
 
 /// A solver with few iterations, so that a whole frame with its last kernels is compared.
@@ -114,7 +158,15 @@ fn after_ten_frames(scene: Scene, settings: Settings) -> Result<Cloth> {
 }
 
 /// A stage whose WGSL is 0.1 % off its Rust body.
-static PLANTED: Kernel = Kernel::new(
+static PLANTED: Kernel = Kernel::new("planted", &PLANTED_SOURCE, |run: &mut Run<'_>| {
+    let mut forces = run.write::<[f32; 4]>("forces")?;
+    for v in run.range() {
+        forces[v][0] += 1e-3;
+    }
+    Ok(())
+});
+
+static PLANTED_SOURCE: Source = Source::new(
     "planted",
     "@group(0) @binding(0) var<storage, read_write> forces: array<vec4<f32>>;
      @compute @workgroup_size(GROUP) fn planted(invocation: Invocation) {
@@ -122,13 +174,6 @@ static PLANTED: Kernel = Kernel::new(
          if (!running() || v >= range.end) { return; }
          forces[v] += vec4<f32>(1.001e-3, 0.0, 0.0, 0.0);
      }",
-    |run: &mut Run<'_>| {
-        let mut forces = run.write::<[f32; 4]>("forces")?;
-        for v in run.range() {
-            forces[v][0] += 1e-3;
-        }
-        Ok(())
-    },
 );
 
 #[derive(Debug)]
@@ -140,8 +185,8 @@ impl Stage for Planted {
     }
 }
 
-/// A check that must fail: a stage whose shader is a thousandth off what the CPU does. Where it passes, nothing that the
-/// others say can be believed.
+/// A check that must fail: a stage whose shader is a thousandth off what the CPU does. Where it passes, nothing that
+/// the others say can be believed.
 pub fn planted() -> Check {
     Check::new("self-test/planted", |subject| {
         // Without springs: the bound is relative to the largest force.

@@ -1,7 +1,7 @@
 //! Does an adapter compute the right cloth? Checks for those who run them in CI.
 //!
-//! `taut validate` is the program around this module; a host with a device of its own calls [`checks`] and runs them one
-//! by one.
+//! `taut validate` is the program around this module; a host with a device of its own calls [`checks`] and runs them
+//! one by one.
 //!
 //! ```no_run
 //! use taut::validate::{Depth, Subject, checks};
@@ -20,7 +20,7 @@
 //! | Checks | What is compared |
 //! |---|---|
 //! | `kernels/SOLVER/SCENE` | every dispatch of a frame, with the CPU's ([`crate::lockstep`]) |
-//! | `direct/SOLVER/SCENE` | a whole step with its solution in f64 by sparse Cholesky factorisation ([`crate::reference`]) |
+//! | `direct/SOLVER/SCENE` | a whole step with its solution in f64 by sparse Cholesky ([`crate::reference`]) |
 //! | `runs/SOLVER/SCENE` | a free run with the CPU's: strain recomputed in f64, centre of mass |
 //! | `bits/SOLVER` | two runs on two devices of the adapter: equal bits |
 //! | `limits/SOLVER` | a device with less than it could have: equal bits |
@@ -42,7 +42,7 @@ use std::fmt;
 pub use bits::fingerprint;
 pub use deviations::{Deviation, KNOWN, known};
 pub use kernels::planted;
-pub use subjects::{SOLVERS, crowded, everything_else, method, moving, warm, windy};
+pub use subjects::{SOLVERS, crowded, everything_else, landing, method, moving, resting, warm, windy};
 
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;

@@ -6,6 +6,7 @@ use crate::cloth::{Cloth, FrameInput, PinTarget, Pose};
 use crate::error::Result;
 use crate::hold::Hold;
 use crate::mesh::{Mesh, MeshDescriptor};
+use crate::params::Contact;
 use crate::scene::{self, Scene};
 use crate::settings::Settings;
 use crate::solid::{Grid, Solid, SolidShape, icosphere};
@@ -103,6 +104,47 @@ pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
     cloth.hold(&[size - 1], Hold::Line { direction: [1.0, 2.0, 0.5] })?;
     cloth.hold(&[size * size - 1, size * size - size], Hold::Plane { normal: [0.1, 1.0, 0.3] })?;
     Ok(cloth)
+}
+
+/// A flat sheet that has lain on the ground for so long that its vertices are at rest, though the ground creeps; on the
+/// CPU.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`] and [`Cloth::step`].
+pub fn resting(size: u32, settings: Settings) -> Result<Cloth> {
+    let mut scene = scene::sheet(size)?;
+    let ground = Solid::new(SolidShape::Plane).at([0.0, -0.01, 0.0]);
+    scene.solids.push(Solid { thickness: 0.01, friction: 0.5, velocity: [0.004, 0.0, -0.002], ..ground });
+    let mut cloth = Cloth::on_cpu(scene, Settings { substeps: Substeps::Fixed(4), drag: 0.5, ..settings })?;
+    for _ in 0..30 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    Ok(cloth)
+}
+
+/// A flat sheet in the frame before it first touches the ball below; on the CPU.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`] and [`Cloth::step`].
+pub fn landing(size: u32, settings: Settings) -> Result<Cloth> {
+    let settings = Settings { substeps: Substeps::Fixed(4), ..settings };
+    let mut cloth = Cloth::on_cpu(scene::drape(size)?, settings.clone())?;
+    let mut ahead = Cloth::on_cpu(scene::drape(size)?, settings)?;
+    ahead.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    for _ in 0..60 {
+        if touches(&ahead)? {
+            break;
+        }
+        ahead.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    Ok(cloth)
+}
+
+/// Whether a vertex of a cloth on the CPU touched a solid in its last substep.
+fn touches(cloth: &Cloth) -> Result<bool> {
+    let Some(fields) = cloth.fields() else { return Ok(true) };
+    Ok(fields.get::<Contact>("contacts")?.iter().any(|contact| contact.solid != 0))
 }
 
 /// Fast projection with a warm start, which is for motion without violence.

@@ -119,9 +119,9 @@ fn decimal(digits: f64, power: i32) -> f64 {
 #[cfg(test)]
 /// Where ticks are between two values, ascending; none if the values are not in order or have no place on the axis.
 ///
-/// A linear axis has them at multiples of 1, 2 or 5 times a power of ten, with at most six intervals. A logarithmic axis
-/// has them at powers of ten, of at most six decades or every second, third …; where it has fewer than three of those,
-/// at 1, 2 and 5 times powers of ten; where it has fewer than three of those, as a linear one.
+/// A linear axis has them at multiples of 1, 2 or 5 times a power of ten, with at most six intervals. A logarithmic
+/// axis has them at powers of ten, of at most six decades or every second, third …; where it has fewer than three of
+/// those, at 1, 2 and 5 times powers of ten; where it has fewer than three of those, as a linear one.
 pub(crate) fn ticks(scale: Scale, low: f64, high: f64) -> Vec<f64> {
     // Written so that NaN is refused too.
     let in_order = low < high && drawable(low, scale) && drawable(high, scale);

@@ -288,8 +288,9 @@ impl Bench {
         &self.solver
     }
 
-    /// Looks for the number of substeps with which the limit is held and the fewest bytes are moved, which is what the time
-    /// goes into, and unlike the time is the same in every search. Leaves the choice to the cloth if there is none.
+    /// Looks for the number of substeps with which the limit is held and the fewest bytes are moved, which is what the
+    /// time goes into, and unlike the time is the same in every search. Leaves the choice to the cloth if there is
+    /// none.
     ///
     /// The clock alone ends no search: more substeps may need fewer sweeps in all.
     pub(crate) fn search_substeps(&mut self, budget: f64, cancel: &Cancel) -> Result<()> {

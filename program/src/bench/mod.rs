@@ -1,7 +1,7 @@
 //! `taut bench`: time to strain, for people with a new GPU and for those who doubt.
 //!
-//! The unit of comparison is the time per simulated second at a strain limit that was really held, recomputed on the host
-//! in f64 from every frame. A run that missed its limit is shown as missed and ranks with nothing. Contenders run
+//! The unit of comparison is the time per simulated second at a strain limit that was really held, recomputed on the
+//! host in f64 from every frame. A run that missed its limit is shown as missed and ranks with nothing. Contenders run
 //! interleaved, one repetition of each after the other, so that a busy machine is unfair to all alike.
 //!
 //! | Module | Does |
@@ -59,8 +59,8 @@ pub(crate) struct Options {
     #[arg(long)]
     list: bool,
 
-    /// Part of the name of an adapter to measure besides the CPU, or `none`; may be given several times. By default the first
-    /// that is no software; all of them for the suite `adapters`
+    /// Part of the name of an adapter to measure besides the CPU, or `none`; may be given several times. By default the
+    /// first that is no software; all of them for the suite `adapters`
     #[arg(long, value_name = "SUBSTRING", value_parser = NonEmptyStringValueParser::new())]
     adapter: Vec<String>,
 

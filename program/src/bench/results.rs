@@ -1,7 +1,7 @@
 //! The result file of `taut bench`: what was measured, where, and how well the cloth held.
 //!
-//! The unit of comparison is time to strain: seconds of computing per simulated second at a strain limit that was really
-//! held. A row that missed its limit has its times too, but they rank with nothing.
+//! The unit of comparison is time to strain: seconds of computing per simulated second at a strain limit that was
+//! really held. A row that missed its limit has its times too, but they rank with nothing.
 //!
 //! [`SCHEMA`] describes the JSON. Every field is always there; null stands for what was not measured.
 
@@ -179,8 +179,8 @@ pub(crate) struct Row {
     pub(crate) bytes_moved: Option<u64>,
     /// `bytes_moved` per second of median time, over the bandwidth of the place; `None` without either.
     pub(crate) roofline_fraction: Option<f64>,
-    /// Change of the cloth's kinetic and potential energy, springs left out, over its weight times 1 m: what drag, damping and
-    /// projection take is in it, too; `None` if not measured.
+    /// Change of the cloth's kinetic and potential energy, springs left out, over its weight times 1 m: what drag,
+    /// damping and projection take is in it, too; `None` if not measured.
     pub(crate) energy_drift: Option<f64>,
     /// Wall time of the first step, which uploads and warms up and is in no sample \[s\].
     pub(crate) first_step_seconds: f64,
@@ -692,8 +692,8 @@ mod tests {
     fn all_fields() -> Vec<(String, String)> {
         let mut found = Vec::new();
         fields(&full().to_json(), "", "", &mut found);
-        // 7 of the file, 14 of the machine, 15 of the adapter, 1 of the roofline, 27 of the row, 2 × 5 of its samples, 4 of
-        // its detail, 2 of the paper, 6 of a curve, 4 of a finding.
+        // 7 of the file, 14 of the machine, 15 of the adapter, 1 of the roofline, 27 of the row, 2 × 5 of its samples,
+        // 4 of its detail, 2 of the paper, 6 of a curve, 4 of a finding.
         assert_eq!(found.len(), 90);
         found
     }

@@ -116,9 +116,9 @@ impl Place {
         Ok(Self { gpu: Some(gpu), label: Gpu::label(&info), software: info.device_type == wgpu::DeviceType::Cpu })
     }
 
-    /// The CPU, and the adapters that were named. Without names the one that simulations would choose, and all others after it
-    /// where `all` asks for that; with `quick` also software, because that is for seeing that things work. How many of them
-    /// are for suites that do not compare adapters comes along.
+    /// The CPU, and the adapters that were named. Without names the one that simulations would choose, and all others
+    /// after it where `all` asks for that; with `quick` also software, because that is for seeing that things work. How
+    /// many of them are for suites that do not compare adapters comes along.
     pub(crate) fn choose(names: &[String], all: bool, quick: bool) -> Result<(Vec<Self>, usize)> {
         let mut places = vec![Self::cpu()];
         if names == ["none"] {

@@ -1,5 +1,5 @@
-//! The picture in the middle of the window: drawn by [`taut::render`] from where the simulation has its positions, into a
-//! texture that the window shows.
+//! The picture in the middle of the window: drawn by [`taut::render`] from where the simulation has its positions, into
+//! a texture that the window shows.
 
 use std::path::Path;
 

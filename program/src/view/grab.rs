@@ -4,20 +4,20 @@ use glam::Vec3;
 use taut::Mesh;
 use taut::render::Camera;
 
-/// How fast a vertex follows the pointer at most \[m/s\]: a hand, not a jump. Whatever the pointer does, cloth is not flung
-/// faster than this.
+/// How fast a vertex follows the pointer at most \[m/s\]: a hand, not a jump. Whatever the pointer does, cloth is not
+/// flung faster than this.
 const FASTEST: f32 = 5.0;
-/// How long a vertex is behind a pointer that moves slower than that \[s\]. The last 0.2 m are slower and slower, so that it
-/// does not stop with a jerk where the pointer stopped.
+/// How long a vertex is behind a pointer that moves slower than that \[s\]. The last 0.2 m are slower and slower, so
+/// that it does not stop with a jerk where the pointer stopped.
 const BEHIND: f32 = 0.04;
 /// The smallest part of that way which is tried.
 const LEAST: f32 = 1.0 / 64.0;
 
 /// A vertex that follows the pointer in a plane that faces the camera.
 ///
-/// Cloth that does not stretch cannot follow everywhere, and what it can do is known only when it was tried: a frame that is
-/// over the limit is taken back and tried again with less of the way ([`Grab::ways`]), so that the hand stops where the
-/// cloth is taut.
+/// Cloth that does not stretch cannot follow everywhere, and what it can do is known only when it was tried: a frame
+/// that is over the limit is taken back and tried again with less of the way ([`Grab::ways`]), so that the hand stops
+/// where the cloth is taut.
 #[derive(Clone, Debug)]
 pub(super) struct Grab {
     pub(super) vertex: u32,
@@ -62,8 +62,8 @@ impl Grab {
         }
     }
 
-    /// Where it may be after a frame of `dt` \[s\], what is wanted most first: towards the pointer, where it is, back to where
-    /// it was.
+    /// Where it may be after a frame of `dt` \[s\], what is wanted most first: towards the pointer, where it is, back
+    /// to where it was.
     pub(super) fn ways(&self, positions: &[[f32; 3]], dt: f32) -> [[f32; 3]; 5] {
         let place = Vec3::from(positions[self.vertex as usize]);
         let eased = 1.0 - (-dt / BEHIND).exp();
@@ -188,8 +188,8 @@ mod tests {
                 grab.took(0, &positions);
                 positions[CORNER] = ways[0];
             }
-            // At full speed for the first 0.75 m at least, then slower from frame to frame, without a jerk; what is left in
-            // the end is rounding.
+            // At full speed for the first 0.75 m at least, then slower from frame to frame, without a jerk; what is
+            // left in the end is rounding.
             let full = steps.iter().take_while(|step| **step > 0.999 * FASTEST * dt).count();
             assert!((0.75..0.95).contains(&(full as f32 * FASTEST * dt)), "{full} frames of {dt} s");
             assert!(steps[full..].windows(2).all(|pair| pair[1] < pair[0].max(1e-5)), "{steps:?}");

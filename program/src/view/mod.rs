@@ -95,7 +95,7 @@ struct Ending {
 /// Opens a window and comes back when it is closed.
 pub(crate) fn view(options: &Options) -> Result<Outcome> {
     let Opened { options: subject, scene, .. } = scene::open(&options.subject)?;
-    let settings = subject.settings(&scene);
+    let settings = subject.settings(&scene)?;
     settings.validate(&scene.mesh, &scene.start)?;
     let name = scene.name.to_string();
     let show = Show {

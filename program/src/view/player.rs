@@ -291,8 +291,8 @@ mod tests {
     use glam::Vec3;
     use taut::scene;
 
-    /// A corner of a hanging sheet whose hand jumps a metre: the vertex follows at 5 m/s at most, and arrives; no frame is
-    /// over the limit.
+    /// A corner of a hanging sheet whose hand jumps a metre: the vertex follows at 5 m/s at most, and arrives; no frame
+    /// is over the limit.
     #[test]
     fn a_hand_that_jumps_does_not_fling_the_cloth() {
         let scene = scene::hang(9).unwrap();

@@ -10,6 +10,7 @@ use super::weld::weld;
 use super::{DroppedFace, ImportReport, Imported, Options, Place, RenderMesh, Warp, fault};
 use crate::error::{Error, Result};
 use crate::mesh::{Face, Mesh, MeshDescriptor, Weave};
+use crate::params::FARTHEST;
 
 /// Shortest distance of two vertices of a face or line \[m\]; [`Mesh::new`] refuses shorter edges.
 const SHORTEST: f32 = 1e-18;
@@ -130,10 +131,10 @@ fn scale(raw: &mut Raw, factor: f32) -> Result<()> {
     for (index, position) in raw.positions.iter_mut().enumerate() {
         *position = position.map(|coordinate| coordinate * factor);
         // The bounds of `Mesh`.
-        if !position.iter().all(|coordinate| coordinate.abs() <= 1e18) {
+        if !position.iter().all(|coordinate| coordinate.abs() <= FARTHEST) {
             let at = raw.places[index];
             let place = if raw.text { Place::Line(at) } else { Place::Byte(at) };
-            return Err(fault(place, format!("vertex {index} is not finite, or beyond ±1e18 m")));
+            return Err(fault(place, format!("vertex {index} is not finite, or beyond ±2⁴⁰ m")));
         }
     }
     Ok(())

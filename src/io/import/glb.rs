@@ -20,9 +20,15 @@ use crate::error::Result;
 /// Bytes of the file's header, and of each chunk's.
 const HEADER: usize = 12;
 const CHUNK_HEADER: usize = 8;
+/// A node of two bytes takes more than a hundred times as many in memory. Vertices are not in the JSON.
+const LONGEST_JSON: usize = 1 << 22;
 
 pub(super) fn parse(bytes: &[u8], options: &Options) -> Result<Raw> {
     let chunks = Chunks::split(bytes)?;
+    if chunks.json.len() > LONGEST_JSON {
+        let reason = format!("the JSON has more than {LONGEST_JSON} bytes; export the mesh alone");
+        return Err(fault(Place::Byte(chunks.json_start as u64), reason));
+    }
     let root: json::Root = json::deserialize::from_slice(chunks.json)
         .map_err(|error| fault(Place::Byte(json_offset(&chunks, &error)), format!("the JSON is not glTF: {error}")))?;
     let at = chunks.json_start as u64;

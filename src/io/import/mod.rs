@@ -37,7 +37,8 @@
 //! | a line without length | dropped, [`ImportReport::dropped_lines`] |
 //! | a vertex without face and line | dropped, [`ImportReport::loose`] |
 //! | normals, materials, skins, animations, other files that are named | ignored |
-//! | anything that the format forbids, numbers that are not finite, indices of missing vertices | [`Error::Import`] with line or byte |
+//! | anything that the format forbids | [`Error::Import`] with line or byte |
+//! | numbers that are not finite, indices of missing vertices | [`Error::Import`] with line or byte |
 //! | more bytes, vertices or faces than [`Options`] allow | [`Error::Import`] |
 //!
 //! Files are not trusted: nothing is allocated by a count that the bytes of the file do not bear out, no other file is
@@ -51,9 +52,9 @@
 //! PLY: ASCII and both binary encodings. Elements `vertex` (x, y, z; optionally s, t or u, v; red, green, blue, alpha),
 //! `face` (a list of `vertex_indices` or `vertex_index`; optionally a list `texcoord`) and `edge` (vertex1, vertex2).
 //!
-//! GLB: all meshes of the default scene where its nodes place them, in their binding pose; POSITION, TEXCOORD_0, COLOR_0
-//! in the BIN chunk, without sparse accessors and compression. Nodes (or, unnamed, their meshes) become groups.
-//! A `.gltf` lives in several files and is refused.
+//! GLB: all meshes of the default scene where its nodes place them, in their binding pose; POSITION, TEXCOORD_0,
+//! COLOR_0 in the BIN chunk, without sparse accessors and compression. Nodes (or, unnamed, their meshes) become groups.
+//! The JSON has at most 4 MiB. A `.gltf` lives in several files and is refused.
 
 mod build;
 mod glb;

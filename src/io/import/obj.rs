@@ -175,11 +175,12 @@ impl Reader<'_> {
     }
 
     fn read_line<'w>(&mut self, line: u64, words: impl Iterator<Item = &'w [u8]>) -> Result<()> {
-        let sets = self.sets();
         let mut previous = None;
         for word in words {
             let (vertex, _) = self.corner(line, word)?;
             if let Some(previous) = previous.replace(vertex) {
+                // Only now: a set that nothing is in would be counted by nobody.
+                let sets = self.sets();
                 self.raw.add_line([previous, vertex], line, sets, self.options)?;
             }
         }
@@ -226,5 +227,19 @@ fn index(line: u64, word: &[u8], part: &[u8], count: usize, what: &str) -> Resul
     match from_zero {
         Some(place) if (0..count as i64).contains(&place) => Ok(place as u32),
         _ => Err(fault(Place::Line(line), format!("it names {what} {index}, but there are {count} before it"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_that_nothing_is_in_take_no_memory() {
+        let many = "v 0 0 0\nv 1 0 0\n".to_owned() + &"g a b\nl\nl 1\n".repeat(1000);
+        let raw = parse(many.as_bytes(), &Options::default()).expect("the file is good");
+        assert_eq!(raw.sets.len(), 1, "the empty set alone");
+        let raw = parse((many + "l 1 2\n").as_bytes(), &Options::default()).expect("the file is good");
+        assert_eq!((raw.sets.len(), raw.lines[0].sets), (2, [0, 1]));
     }
 }

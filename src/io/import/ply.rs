@@ -1,8 +1,8 @@
 //! PLY, ASCII and binary.
 //!
-//! The library reads the header and single elements. The loop over them is here: it checks counts against the bytes that
-//! are there, knows where in the file it is, and never ends up in an element without properties, of which a header may
-//! promise any number.
+//! The library reads the header and single elements. The loop over them is here: it checks counts against the bytes
+//! that are there, knows where in the file it is, and never ends up in an element without properties, of which a header
+//! may promise any number.
 
 use std::collections::HashMap;
 

@@ -9,10 +9,11 @@ use super::{SceneFile, path};
 use crate::error::{Error, Result};
 use crate::hold::Selection;
 use crate::mesh::{Face, Mesh, MeshDescriptor, Weave};
+use crate::params::FARTHEST;
 use crate::scene::motion::{PinGroup, Script, SolidMotion};
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, Scene, arc, dress_form};
 use crate::solid::{Body, Grid, Solid, SolidShape, mannequin};
-use crate::solver::Method;
+use crate::stage::parameter::Table;
 
 /// The scene that a file describes.
 pub(super) fn scene(file: &SceneFile, folder: Option<&Path>) -> Result<Scene> {
@@ -66,11 +67,15 @@ impl Builder<'_> {
         if field.starts_with("wind.") {
             return Some(field.to_owned());
         }
-        let (sweep, projection) = match &self.file.settings.method {
-            Method::GaussSeidel(_) => ("gauss_seidel", ""),
-            Method::Jacobi(_) => ("jacobi", ""),
-            _ => ("yarn_sweep", "fast_projection"),
-        };
+        // Two tables may have a parameter of one name: it is that which is out of range.
+        let solver = self.file.settings.method.solver();
+        let has = |table: &&dyn Table| table.list().iter().any(|listed| listed.name == field);
+        let wrong =
+            |table: &&dyn Table| matches!(table.check(), Err(Error::OutOfRange { field: found, .. }) if found == field);
+        let tables: Vec<&dyn Table> = solver.tables().into_iter().filter(has).collect();
+        if let Some(table) = tables.iter().find(|table| wrong(table)).or(tables.first()) {
+            return Some(format!("solver.{}.{field}", table.name()));
+        }
         Some(match field {
             "gravity" | "drag" => format!("world.{field}"),
             "damping" | "shear" | "bending" => format!("cloth.{field}"),
@@ -90,13 +95,6 @@ impl Builder<'_> {
             | "rest_speed"
             | "stepping"
             | "dispatches_per_submission" => format!("solver.{field}"),
-            "iterations" | "inner_iterations" | "tolerance" | "warm_start" => format!("solver.{projection}.{field}"),
-            "sweeps" | "sweeps_per_check" | "relaxation" | "blend" | "middle_sweeps" | "middle_strain" | "slack"
-            | "chords_from" => format!("solver.{sweep}.{field}"),
-            "step_clamp" if matches!(self.file.settings.method, Method::FastProjection(_)) => {
-                "solver.fast_projection.step_clamp".to_owned()
-            }
-            "step_clamp" => "solver.yarn_sweep.step_clamp".to_owned(),
             _ => return None,
         })
     }
@@ -173,8 +171,8 @@ impl Builder<'_> {
                 }
             }
         }
-        if let Some(vertex) = places.iter().position(|place| !place.iter().all(|x| x.abs() <= 1e18)) {
-            return Err(self.error("cloth.start", format!("puts vertex {vertex} farther than 1e18 m away")));
+        if let Some(vertex) = places.iter().position(|place| !place.iter().all(|x| x.abs() <= FARTHEST)) {
+            return Err(self.error("cloth.start", format!("puts vertex {vertex} farther than 2⁴⁰ m away")));
         }
         Ok(places)
     }

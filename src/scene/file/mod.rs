@@ -54,8 +54,8 @@
 //!
 //! # Reference
 //!
-//! Right-handed, +y is up. Vectors are lists of three numbers. A *rotation* is `{ axis = [x, y, z], degrees = 90.0 }` or a unit
-//! quaternion `[x, y, z, w]`. Whole numbers may stand for others (`radius = 1`). Only `[cloth]` is needed.
+//! Right-handed, +y is up. Vectors are lists of three numbers. A *rotation* is `{ axis = [x, y, z], degrees = 90.0 }`
+//! or a unit quaternion `[x, y, z, w]`. Whole numbers may stand for others (`radius = 1`). Only `[cloth]` is needed.
 //!
 //! | Key | Means | Default |
 //! |---|---|---|
@@ -75,38 +75,45 @@
 //! | Key | Means | Default |
 //! |---|---|---|
 //! | `generator = "sheet"` | a flat grid of quads, vertex `row * columns + column` | |
-//! | `size` | of a sheet: vertices along a row and along a column, `[columns, rows]`, or one number for both; of a chain: vertices; 2 … 4096 each | |
+//! | `size` | of a sheet: `[columns, rows]` of vertices, or one number for both; of a chain: vertices; 2 … 4096 | |
 //! | `width`, `height` | of a sheet: length of a row, of a column \[m\] | 1 |
 //! | `plane` | `"xz"`: rows along +x, columns along +z, flat; `"xy"`: columns along −y, upright | `"xz"` |
 //! | `generator = "chain"` | vertices on a line along +x | |
 //! | `length` | of a chain \[m\] | 1 |
 //! | `mesh` | a mesh file in the folder of the scene, or below | |
 //! | `pair_triangles` | of a mesh: join triangles that came from quads | `false` |
-//! | `warp` | of a mesh: where the warp of triangles runs ([`crate::mesh::weave`]): along the first texture coordinate (`"uv"`), as most sides do (`"sides"`), along an axis (`"x"`, `"y"`, `"z"`), nowhere (`"off"`); `"auto"` is `"uv"` where there are texture coordinates, else `"sides"` | `"auto"` |
+//! | `warp` | of a mesh: where the warp of triangles runs, see below | `"auto"` |
 //! | `scale` | of a mesh: metres per unit of the file | 1 |
 //! | `positions`, `faces`, `lines` | points \[m\], lists of 3 or 4 vertices, lists of 2 vertices | |
 //! | `warp` | of these: the same, without a texture | `"sides"` |
 //! | `material` | a fabric of [`Material`](super::Material), for density, shear and bending together | |
 //! | `density` | \[kg/m²\], of lines \[kg/m\] | that of the material; 0.2, of a chain 0.1 |
 //! | `masses` | one per vertex \[kg\], instead of a density | |
-//! | `shear` | stiffness of each diagonal of a quad, shear modulus of woven triangles \[N/m\] | that of the material; 20 |
+//! | `shear` | stiffness of a quad's diagonals, shear modulus of woven triangles \[N/m\] | that of the material; 20 |
 //! | `bending` | \[N·m\] | that of the material; 0 |
 //! | `curved` | bending holds the rest shape as it is, not a flat one | `false` |
 //! | `damping` | of internal motion \[s\]: [`Settings::damping`] | 0 |
 //! | `[cloth.groups]` | named lists of vertices, beside those of the mesh file | |
-//! | `[[cloth.overrides]]` | exceptions for edges: `ends = [a, b]`, `kind = "inextensible"`, `"spring"` or `"free"`, `stiffness` of a spring \[N/m\], `rest` length \[m\] | |
+//! | `[[cloth.overrides]]` | exceptions for edges, see below | |
+//!
+//! `warp` is along the first texture coordinate (`"uv"`), as most sides do (`"sides"`), along an axis (`"x"`, `"y"`,
+//! `"z"`) or nowhere (`"off"`); `"auto"` is `"uv"` where there are texture coordinates, else `"sides"`
+//! ([`crate::mesh::weave`]). An override has `ends = [a, b]`, `kind = "inextensible"`, `"spring"` or `"free"`, the
+//! `stiffness` of a spring \[N/m\], and a `rest` length \[m\].
 //!
 //! `[cloth.start]` is what is done to the rest shape before the first frame, in this order:
 //!
 //! | Key | Means |
 //! |---|---|
 //! | `positions` | one point per vertex \[m\] instead of the rest shape |
-//! | `span` | every row of the generator becomes an arc without strain whose ends are so far apart \[m\], as in [`hang`](super::hang()) |
+//! | `span` | distance of the ends of every row \[m\], which becomes an arc, as in [`hang`](super::hang()) |
 //! | `scale` | factors along x, y and z |
 //! | `rotation` | about the origin |
 //! | `translation` | \[m\] |
-//! | `noise` | every coordinate of what is neither pinned nor held is moved by at most so much \[m\], as [`Noise`] says; 1e-5 is enough to bend what is flat and upright |
+//! | `noise` | every coordinate of what is neither pinned nor held is moved by at most so much \[m\]: [`Noise`] |
 //! | `seed` | which noise it is, a whole number of 64 bits; 0 if it is left out |
+//!
+//! A noise of 1e-5 m is enough to bend what is flat and upright.
 //!
 //! ## Pins
 //!
@@ -115,14 +122,18 @@
 //!
 //! | Key | Means | Default |
 //! |---|---|---|
-//! | `at` | a part of the generator's grid, or a list of such: `"top"` (the first row), `"bottom"`, `"left"` (the first column), `"right"`, `"top-left"`, `"top-right"`, `"bottom-left"`, `"bottom-right"`, `"corners"`, `"border"`, `"all"`, `"first"`, `"last"` | |
+//! | `at` | a part of the generator's grid, or a list of such, see below | |
 //! | `indices` | a list of vertices; of a mesh file as they are when seams are welded | |
 //! | `box` | `{ min = […], max = […] }`, borders included \[m\] | |
 //! | `plane` | `{ point = […], normal = […] }`: the side that the normal points to \[m\] | |
 //! | `group` | a group of the mesh file or of `[cloth.groups]` | |
 //! | `hold` | `"fixed"`, `{ plane = normal }` or `{ line = direction }` | `"fixed"` |
 //! | `until` | when they are let go \[s\] | never |
-//! | `[pins.motion]` | [their way](#motion); `center` is what it turns about \[m\], the mean of the vertices' places by default | at rest |
+//! | `[pins.motion]` | [their way](#motion) | at rest |
+//! | `center` of it | what it turns about \[m\] | the mean of the vertices' places |
+//!
+//! Parts of a grid are `"top"` (the first row), `"bottom"`, `"left"` (the first column), `"right"`, `"top-left"`,
+//! `"top-right"`, `"bottom-left"`, `"bottom-right"`, `"corners"`, `"border"`, `"all"`, `"first"` and `"last"`.
 //!
 //! ## Solids
 //!
@@ -132,7 +143,7 @@
 //! | `shape = "sphere"` | `radius` \[m\] | |
 //! | `shape = "capsule"` | about its y axis: `radius`, `half_length` between the centers of its ends \[m\] | |
 //! | `shape = "box"` | `half` its sides, three numbers \[m\] | |
-//! | `shape = "mannequin"` | a dress form, 0.9 m high, on its origin: `segments` (8 … 512), `resolution` (8 … 256) | 48, 64 |
+//! | `shape = "mannequin"` | a dress form 0.9 m high: `segments` (8 … 512), `resolution` (8 … 256) | 48, 64 |
 //! | `shape = "mesh"` | a closed mesh: `file` in the folder of the scene or below, `scale`, `resolution` | 1, 64 |
 //! | `translation`, `rotation` | where it is \[m\]: turned, then moved | at the origin |
 //! | `velocity`, `angular_velocity` | constant ones \[m/s\], \[rad/s\] | 0 |
@@ -145,7 +156,7 @@
 //!
 //! | Key | Means | Default |
 //! |---|---|---|
-//! | `keys` | a list of `{ time = …, translation = […], rotation = … }`, times growing \[s\], relative to the start \[m\] | |
+//! | `keys` | a list of `{ time = …, translation = […], rotation = … }` \[s, m\], times growing, from the start | |
 //! | `repeat` | start again after the last key, which must be back at the start | `false` |
 //!
 //! Between two keys both speeds are constant; a rotation from one key to the next is at most half a turn. Before
@@ -178,10 +189,14 @@
 //! | `contact_rounds` | of projection and collision in a substep | 8 |
 //! | `rest_speed` | below which cloth among solids comes to rest \[m/s\]: [`Settings::rest_speed`] | 0.01 |
 //! | `dispatches_per_submission`, `dispatch_budget` | at most, on a GPU | 2000, 1000 |
-//! | `[solver.yarn_sweep]` | `sweeps`, `middle_sweeps`, `middle_strain`, `step_clamp`, `slack`, `chords_from`: [`crate::YarnSweep`], also of `auto` | |
-//! | `[solver.fast_projection]` | `preconditioner` (`"auto"`, `"jacobi"`, `"lines"`, `"lines-schur"`), `iterations`, `inner_iterations`, `tolerance`, `step_clamp`, `warm_start`: [`crate::FastProjection`], also of `auto` | |
+//! | `[solver.yarn_sweep]` | [`crate::YarnSweep`], also of `auto` | |
+//! | `[solver.fast_projection]` | [`crate::FastProjection`], also of `auto` | |
 //! | `[solver.gauss_seidel]` | `sweeps`, `sweeps_per_check`, `seed`: [`crate::GaussSeidel`] | |
 //! | `[solver.jacobi]` | `sweeps`, `sweeps_per_check`, `relaxation`, `blend`: [`crate::Jacobi`] | |
+//!
+//! `[solver.yarn_sweep]` has `sweeps`, `middle_sweeps`, `middle_strain`, `step_clamp`, `slack` and `chords_from`.
+//! `[solver.fast_projection]` has `preconditioner` (`"auto"`, `"jacobi"`, `"lines"`, `"lines-schur"`), `iterations`,
+//! `inner_iterations`, `tolerance`, `step_clamp`, `slack` and `warm_start`.
 //!
 //! ## Output
 //!
@@ -198,9 +213,9 @@
 //!
 //! # Files of strangers
 //!
-//! A file has at most 4 MiB and names at most 2²² vertices, 256 solids and 4096 entries of pins ([`Limits`]); counts are
-//! checked before anything is made of them. Files that a scene names are inside its folder: neither absolute names nor
-//! `..` nor links lead outside. Nothing in a file makes reading it panic.
+//! A file has at most 4 MiB and names at most 2²² vertices, 256 solids and 4096 entries of pins ([`Limits`]); counts
+//! are checked before anything is made of them. Files that a scene names are inside its folder: neither absolute names
+//! nor `..` nor links lead outside. Nothing in a file makes reading it panic.
 
 mod build;
 mod builtin;
@@ -301,7 +316,8 @@ impl SceneFile {
         Self::parse(&text, &path.display().to_string(), path.parent())
     }
 
-    /// Reads a text. Errors call it `file`; the files it names are searched for in `folder`, or refused if there is none.
+    /// Reads a text. Errors call it `file`; the files it names are searched for in `folder`, or refused if there is
+    /// none.
     ///
     /// # Errors
     /// [`Error::SceneFile`].
@@ -333,8 +349,8 @@ impl SceneFile {
     /// Gives the generator as many vertices per side, or along the chain.
     ///
     /// # Errors
-    /// [`Error::SceneFile`] if there is no generator, its sheet is not as many vertices wide as long, or the number is out
-    /// of range.
+    /// [`Error::SceneFile`] if there is no generator, its sheet is not as many vertices wide as long, or the number is
+    /// out of range.
     pub fn set_size(&mut self, size: u32) -> Result<()> {
         let refuse = |problem: String| Err(self.text.error("cloth", problem));
         let vertices = match &self.fabric.source {

@@ -19,9 +19,10 @@ use crate::scene::noise::Noise;
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, MOST};
 use crate::settings::Settings;
 use crate::solid::{Solid, SolidShape};
-use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
+use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
+use crate::stage::parameter::{self, Listed, Takes};
 use crate::stage::wind::Wind;
 use crate::substeps::Substeps;
 
@@ -549,8 +550,16 @@ fn wind(value: &Value<'_>) -> Result<Wind> {
     Ok(wind)
 }
 
-/// Tables of solvers' parameters.
-const SOLVERS: [&str; 4] = ["fast_projection", "gauss_seidel", "jacobi", "yarn_sweep"];
+/// Tables of solvers' parameters, each once.
+fn solver_tables() -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for method in Method::all() {
+        names.extend(method.solver().tables().iter().map(|table| table.name()));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
 
 fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
     let own = [
@@ -567,7 +576,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
         "stretch_min",
         "substeps",
     ];
-    let known: Vec<&str> = own.into_iter().chain(SOLVERS).collect();
+    let known: Vec<&str> = own.into_iter().chain(solver_tables()).collect();
     let table = value.table(&known)?;
     table.set("strain_limit", &mut settings.strain_limit)?;
     table.set("stretch_min", &mut settings.stretch_min)?;
@@ -613,80 +622,33 @@ fn substeps(value: &Value<'_>) -> Result<Substeps> {
 
 fn method(table: &Table<'_>) -> Result<Method> {
     let name = table.get("method").map_or(Ok("auto"), |value| value.word(&Method::NAMES))?;
-    let read: &[&str] = match name {
-        "auto" => &["fast_projection", "yarn_sweep"],
-        "fast-projection" => &["fast_projection"],
-        "gauss-seidel" => &["gauss_seidel"],
-        "jacobi" => &["jacobi"],
-        _ => &["yarn_sweep"],
-    };
-    if let Some(key) = SOLVERS.into_iter().find(|key| table.has(key) && !read.contains(key)) {
+    let unknown = || table.error("method", format!("there is no solver {name}"));
+    let mut method = Method::named(name).ok_or_else(unknown)?;
+    let read: Vec<&str> = method.solver().tables().iter().map(|table| table.name()).collect();
+    if let Some(key) = solver_tables().into_iter().find(|key| table.has(key) && !read.contains(key)) {
         let path = table.path(key);
-        let problem = format!("`{path}` is not for the method {name}; {}", suggestion(key, read));
+        let problem = format!("`{path}` is not for the method {name}; {}", suggestion(key, &read));
         return Err(table.error(key, problem));
     }
-    let sweep = |sweep: YarnSweep| table.get("yarn_sweep").map_or(Ok(sweep.clone()), |value| yarn_sweep(&value, sweep));
-    let projection = || table.get("fast_projection").map_or(Ok(FastProjection::default()), |v| fast_projection(&v));
-    Ok(match name {
-        "fast-projection" => Method::FastProjection(projection()?),
-        "gauss-seidel" => Method::GaussSeidel(gauss_seidel(table)?),
-        "jacobi" => Method::Jacobi(jacobi(table)?),
-        "yarn-sweep" => Method::YarnSweep(sweep(YarnSweep::default())?),
-        _ => Method::Auto(Auto { sweep: sweep(Auto::default().sweep)?, projection: projection()? }),
-    })
-}
-
-fn yarn_sweep(value: &Value<'_>, mut solver: YarnSweep) -> Result<YarnSweep> {
-    let known = ["chords_from", "middle_strain", "middle_sweeps", "slack", "step_clamp", "sweeps"];
-    let table = value.table(&known)?;
-    table.set_count("sweeps", &mut solver.sweeps)?;
-    table.set_count("middle_sweeps", &mut solver.middle_sweeps)?;
-    table.set("middle_strain", &mut solver.middle_strain)?;
-    table.set("step_clamp", &mut solver.step_clamp)?;
-    table.set("slack", &mut solver.slack)?;
-    if let Some(value) = table.get("chords_from") {
-        // Infinity is never.
-        solver.chords_from = value.number_or_infinity()?;
+    for parameters in method.tables_mut() {
+        let Some(value) = table.get(parameters.name()) else { continue };
+        let listed = parameters.list();
+        let mut known: Vec<&str> = listed.iter().map(|listed| listed.name).collect();
+        known.sort_unstable();
+        let own = value.table(&known)?;
+        for Listed { name, takes, .. } in listed {
+            let Some(value) = own.get(name) else { continue };
+            let value = match takes {
+                Takes::Count => parameter::Value::Count(value.count(0..=u32::MAX)?),
+                Takes::Long => parameter::Value::Long(value.long()?),
+                Takes::Number => parameter::Value::Number(value.number()?),
+                Takes::NumberOrInfinity => parameter::Value::Number(value.number_or_infinity()?),
+                Takes::Word(words) => parameter::Value::Word(value.word(words)?),
+            };
+            parameters.set(name, value);
+        }
     }
-    Ok(solver)
-}
-
-fn fast_projection(value: &Value<'_>) -> Result<FastProjection> {
-    let known = ["inner_iterations", "iterations", "preconditioner", "step_clamp", "tolerance", "warm_start"];
-    let table = value.table(&known)?;
-    let mut solver = FastProjection::default();
-    if let Some(value) = table.get("preconditioner") {
-        solver.preconditioner = Preconditioner::named(value.word(&Preconditioner::NAMES)?).unwrap_or_default();
-    }
-    table.set_count("iterations", &mut solver.iterations)?;
-    solver.inner_iterations = table.get("inner_iterations").map(|value| value.count(0..=u32::MAX)).transpose()?;
-    table.set("tolerance", &mut solver.tolerance)?;
-    table.set("step_clamp", &mut solver.step_clamp)?;
-    solver.warm_start = table.get("warm_start").map(|value| value.number()).transpose()?;
-    Ok(solver)
-}
-
-fn gauss_seidel(table: &Table<'_>) -> Result<GaussSeidel> {
-    let mut solver = GaussSeidel::default();
-    if let Some(value) = table.get("gauss_seidel") {
-        let table = value.table(&["seed", "sweeps", "sweeps_per_check"])?;
-        table.set_count("sweeps", &mut solver.sweeps)?;
-        table.set_count("sweeps_per_check", &mut solver.sweeps_per_check)?;
-        solver.seed = table.get("seed").map(|value| value.long()).transpose()?;
-    }
-    Ok(solver)
-}
-
-fn jacobi(table: &Table<'_>) -> Result<Jacobi> {
-    let mut solver = Jacobi::default();
-    if let Some(value) = table.get("jacobi") {
-        let table = value.table(&["blend", "relaxation", "sweeps", "sweeps_per_check"])?;
-        table.set_count("sweeps", &mut solver.sweeps)?;
-        table.set_count("sweeps_per_check", &mut solver.sweeps_per_check)?;
-        table.set("relaxation", &mut solver.relaxation)?;
-        table.set("blend", &mut solver.blend)?;
-    }
-    Ok(solver)
+    Ok(method)
 }
 
 fn output(value: &Value<'_>) -> Result<Output> {

@@ -9,9 +9,10 @@ use crate::hold::{Hold, Selection};
 use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass};
 use crate::scene::motion::Motion;
 use crate::settings::Settings;
-use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
+use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
+use crate::stage::parameter::{self, Listed};
 use crate::substeps::Substeps;
 
 /// Column of the comments.
@@ -339,8 +340,9 @@ fn world(page: &mut Page, settings: &Settings) {
 fn solver(page: &mut Page, settings: &Settings) {
     let default = Settings::default();
     page.head("[solver]", "");
-    let others = "auto, fast-projection, gauss-seidel, jacobi or yarn-sweep";
-    page.line("method", &text(settings.method.solver().name()), others);
+    let (last, others) = Method::NAMES.split_last().unwrap_or((&"", &[]));
+    let others = format!("{} or {last}", others.join(", "));
+    page.line("method", &text(settings.method.solver().name()), &others);
     page.number("strain_limit", settings.strain_limit, "largest strain at the end of a frame; 0.01 is 1 %");
     page.number("stretch_min", settings.stretch_min, "edges may be this part of their rest length; 0: one-sided");
     page.number("stretch_max", settings.stretch_max, "");
@@ -368,78 +370,22 @@ fn solver(page: &mut Page, settings: &Settings) {
     let (each, budget) = (settings.dispatches_per_submission, settings.dispatch_budget);
     page.unless("dispatches_per_submission", &each, &default.dispatches_per_submission, "at most");
     page.unless("dispatch_budget", &budget, &default.dispatch_budget, "of a frame in somebody else's encoder");
-    match &settings.method {
-        Method::Auto(Auto { sweep, projection }) => {
-            yarn_sweep(page, sweep, &Auto::default().sweep);
-            fast_projection(page, projection);
+    // A solver of the user's own has no name that a file could say, and no tables.
+    let defaults = Method::named(settings.method.solver().name()).unwrap_or_default();
+    for (table, default) in settings.method.solver().tables().into_iter().zip(defaults.solver().tables()) {
+        let (values, defaults) = (table.list(), default.list());
+        let changed = values.iter().zip(&defaults).filter(|(value, default)| value.value != default.value);
+        if changed.clone().next().is_some() {
+            page.head(&format!("[solver.{}]", table.name()), "");
         }
-        Method::FastProjection(solver) => fast_projection(page, solver),
-        Method::GaussSeidel(solver) => gauss_seidel(page, solver),
-        Method::Jacobi(solver) => jacobi(page, solver),
-        Method::YarnSweep(solver) => yarn_sweep(page, solver, &YarnSweep::default()),
-        // No file can say it.
-        Method::Custom(_) => {}
+        for (Listed { name, value, about, .. }, _) in changed {
+            match value {
+                parameter::Value::Count(count) => page.line(name, &count.to_string(), about),
+                parameter::Value::Long(long) => page.line(name, &long.to_string(), about),
+                parameter::Value::Number(number) => page.number(name, *number, about),
+                parameter::Value::Word(word) => page.line(name, &text(word), about),
+                parameter::Value::Unset => {}
+            }
+        }
     }
-}
-
-fn yarn_sweep(page: &mut Page, solver: &YarnSweep, default: &YarnSweep) {
-    if solver == default {
-        return;
-    }
-    page.head("[solver.yarn_sweep]", "");
-    page.unless("sweeps", &solver.sweeps, &default.sweeps, "");
-    page.unless("middle_sweeps", &solver.middle_sweeps, &default.middle_sweeps, "");
-    page.unless("middle_strain", &solver.middle_strain, &default.middle_strain, "");
-    page.unless("step_clamp", &solver.step_clamp, &default.step_clamp, "");
-    page.unless("slack", &solver.slack, &default.slack, "");
-    page.unless("chords_from", &solver.chords_from, &default.chords_from, "");
-}
-
-fn fast_projection(page: &mut Page, solver: &FastProjection) {
-    let default = FastProjection::default();
-    if *solver == default {
-        return;
-    }
-    page.head("[solver.fast_projection]", "");
-    let name = match solver.preconditioner {
-        Preconditioner::Auto => "auto",
-        Preconditioner::Jacobi => "jacobi",
-        Preconditioner::Lines => "lines",
-        Preconditioner::LinesSchur => "lines-schur",
-    };
-    page.line("preconditioner", &text(name), "");
-    page.unless("iterations", &solver.iterations, &default.iterations, "");
-    if let Some(inner) = solver.inner_iterations {
-        page.line("inner_iterations", &inner.to_string(), "");
-    }
-    page.unless("tolerance", &solver.tolerance, &default.tolerance, "");
-    page.unless("step_clamp", &solver.step_clamp, &default.step_clamp, "");
-    if let Some(warm_start) = solver.warm_start {
-        page.number("warm_start", warm_start, "");
-    }
-}
-
-fn gauss_seidel(page: &mut Page, solver: &GaussSeidel) {
-    let default = GaussSeidel::default();
-    if *solver == default {
-        return;
-    }
-    page.head("[solver.gauss_seidel]", "");
-    page.unless("sweeps", &solver.sweeps, &default.sweeps, "");
-    page.unless("sweeps_per_check", &solver.sweeps_per_check, &default.sweeps_per_check, "");
-    if let Some(seed) = solver.seed {
-        page.line("seed", &seed.to_string(), "");
-    }
-}
-
-fn jacobi(page: &mut Page, solver: &Jacobi) {
-    let default = Jacobi::default();
-    if *solver == default {
-        return;
-    }
-    page.head("[solver.jacobi]", "");
-    page.unless("sweeps", &solver.sweeps, &default.sweeps, "");
-    page.unless("sweeps_per_check", &solver.sweeps_per_check, &default.sweeps_per_check, "");
-    page.unless("relaxation", &solver.relaxation, &default.relaxation, "");
-    page.unless("blend", &solver.blend, &default.blend, "");
 }

@@ -1,9 +1,9 @@
 //! Runs of the methods that the paper compares, in f64 on one thread, each at the step that suits it.
 //!
-//! The paper does not print its steps. It says that each method took the ones it could converge with, so here each is given
-//! its own: steps of 1/60 s, 1/120 s, 1/240 s … are tried until one holds the limit to the end without a failure, and on
-//! while shorter ones need fewer linear solves in all. That is what the time goes into, and unlike the time it does not
-//! depend on how busy the machine is. The search is not part of the measured time.
+//! The paper does not print its steps. It says that each method took the ones it could converge with, so here each is
+//! given its own: steps of 1/60 s, 1/120 s, 1/240 s … are tried until one holds the limit to the end without a failure,
+//! and on while shorter ones need fewer linear solves in all. That is what the time goes into, and unlike the time it
+//! does not depend on how busy the machine is. The search is not part of the measured time.
 
 use std::time::Instant;
 
@@ -239,8 +239,8 @@ impl Contest {
         Ok(found.filter(|_| !cut_short).map(|found| found.stiffness))
     }
 
-    /// One run: a first frame apart, then all frames, the strain measured after each. It ends early after `budget` seconds
-    /// or when it needs `most` linear solves.
+    /// One run: a first frame apart, then all frames, the strain measured after each. It ends early after `budget`
+    /// seconds or when it needs `most` linear solves.
     fn attempt(
         &self,
         substeps: u32,
@@ -407,7 +407,7 @@ mod tests {
         row.detail.as_ref().expect("a detail").ending
     }
 
-    /// A straight row between two pins is singular at the start of every step (Q4 of the paper), however short.
+    /// A straight row between two pins is singular at the start of every step (appendix A of the paper), however short.
     #[test]
     fn shake_fails_with_its_reason_where_its_direction_is_singular() {
         let row = run(Contest::new(Reference::Shake, scene::patch(4).expect("a scene"), 4, 0.01, 2, 60.0));

@@ -120,7 +120,8 @@ impl Run {
 
     fn prepare(&mut self, budget: f64, cancel: &Cancel) -> Result<()> {
         match self {
-            // The strain limiting of the paper: as its other methods, at the step that suits it. Ours choose themselves.
+            // The strain limiting of the paper: as its other methods, at the step that suits it. Ours choose
+            // themselves.
             Self::Ours(bench) if POINTWISE.contains(&bench.solver()) => bench.search_substeps(budget, cancel),
             Self::Ours(_) => Ok(()),
             Self::Theirs(contest) => contest.prepare(cancel),

@@ -10,11 +10,11 @@
 //! | [`tell`] | tables and plots |
 //! | [`record`] | what a result file gets |
 //!
-//! Figure 4 is the chain of the paper. Figure 5 drapes a cloth over a ball there; the methods of the paper exist here without
-//! contact, so that all of them, and our own, let a curtain swing instead.
+//! Figure 4 is the chain of the paper. Figure 5 drapes a cloth over a ball there; the methods of the paper exist here
+//! without contact, so that all of them, and our own, let a curtain swing instead.
 //!
-//! The methods of the paper are those of `taut::reference`, so that only programs built with the feature `validate` run them;
-//! every program reads and tells what one of those has found.
+//! The methods of the paper are those of `taut::reference`, so that only programs built with the feature `validate` run
+//! them; every program reads and tells what one of those has found.
 
 #[cfg(feature = "validate")]
 mod attempt;

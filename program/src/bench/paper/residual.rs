@@ -1,9 +1,9 @@
 //! Figure 3: what is left of the equation of motion after the first and after the last iteration of fast projection.
 //!
-//! The paper takes the sequence of a dancer, in which contact changes velocities in every step. Here a curtain swings and
-//! is hit 60 times a second: the vertices within 0.25 m of a place that wanders over it change their velocity by 1 m/s. The
-//! velocity that the filter gets then stretches the cloth to first order, C(x_0) ∈ O(h), and the claim is that one
-//! iteration leaves F ∈ O(h²) and that the others do not change that.
+//! The paper takes the sequence of a dancer, in which contact changes velocities in every step. Here a curtain swings
+//! and is hit 60 times a second: the vertices within 0.25 m of a place that wanders over it change their velocity by 1
+//! m/s. The velocity that the filter gets then stretches the cloth to first order, C(x_0) ∈ O(h), and the claim is that
+//! one iteration leaves F ∈ O(h²) and that the others do not change that.
 
 use anyhow::Result;
 use taut::reference::{Fabric, FastProjection, Recorder, StepResidual};

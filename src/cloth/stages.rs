@@ -1,0 +1,177 @@
+//! The stages of a frame, in their order: the table of the crate's documentation as a list.
+
+use crate::error::Result;
+use crate::fields::{Inputs, Sizes, Spec};
+use crate::program::{Moment, Part, Recorder};
+use crate::settings::Settings;
+use crate::solver::Method;
+use crate::stage::area::AreaLimit;
+use crate::stage::contact::{Alternate, Meet, Rebound};
+use crate::stage::control::{BeginFrame, BeginSubstep, EndSubstep};
+use crate::stage::elastic::{self, Elastic};
+use crate::stage::hold::Holds;
+use crate::stage::integrate::{Commit, Predict, Relocate};
+use crate::stage::load::{ForgetTension, Meter};
+use crate::stage::normals::Normals;
+use crate::stage::rest::Rest;
+use crate::stage::springs::Springs;
+use crate::stage::strain::TakeBest;
+use crate::stage::wind::Blowing;
+use crate::stage::{self, Stage};
+use crate::substeps::Plan;
+
+/// A stage, and the account that its time goes to.
+type Booked<'a> = (Part, Box<dyn Stage + 'a>);
+
+/// What the stages of a frame are made of.
+#[derive(Debug)]
+pub(crate) struct Stages<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) plan: &'a Plan,
+    /// What an elastic solve is told.
+    pub(crate) elastic: Elastic,
+    /// Phase of the gusts at the start of the frame.
+    pub(crate) gust_phase: f64,
+}
+
+impl<'a> Stages<'a> {
+    /// To be recorded; what stages are told for a frame is not known.
+    pub(crate) fn new(settings: &'a Settings, plan: &'a Plan) -> Self {
+        Self { settings, plan, elastic: Elastic::default(), gust_phase: 0.0 }
+    }
+
+    /// One substep: forces, prediction, holds and contact, projection, commit.
+    fn substep(&self, moment: &Moment, sizes: &Sizes) -> Vec<Booked<'a>> {
+        let (settings, implicit, collides) = (self.settings, self.plan.implicit, sizes.solids > 0);
+        let solver = settings.method.solver();
+        let mut stages: Vec<Booked<'a>> = vec![(Part::Frame, Box::new(BeginSubstep))];
+        stages.push((Part::Forces, Box::new(Springs { implicit })));
+        if let Some(wind) = settings.wind {
+            stages.push((Part::Forces, Box::new(Blowing { wind, phase: self.gust_phase })));
+        }
+        stages.extend(settings.stages.iter().map(|stage| (Part::Frame, Box::new(Borrowed(stage.as_ref())) as Box<_>)));
+        stages.push((Part::Stepping, Box::new(Predict { stepping: settings.stepping })));
+        if implicit {
+            stages.push((Part::Elastic, Box::new(elastic::Begin)));
+        }
+        if moment.constrained {
+            stages.push((Part::Contact, Box::new(Holds)));
+        }
+        if implicit {
+            stages.push((Part::Elastic, Box::new(self.elastic)));
+        }
+        if collides {
+            stages.push((Part::Contact, Box::new(Meet)));
+        }
+        if let Some(band) = settings.area_limit {
+            stages.push((Part::Projection, Box::new(AreaLimit { band })));
+        }
+        if collides {
+            stages.push((Part::Projection, Box::new(Alternate { solver, rounds: settings.contact_rounds })));
+        } else {
+            stages.push((Part::Projection, Box::new(Borrowed(solver))));
+        }
+        if moment.last_substep {
+            stages.push((Part::Projection, Box::new(TakeBest)));
+        }
+        stages.push((Part::Stepping, Box::new(Commit)));
+        if collides {
+            stages.push((Part::Contact, Box::new(Rebound)));
+        }
+        stages.push((Part::Frame, Box::new(EndSubstep)));
+        stages
+    }
+
+    /// What comes before the substeps of a frame.
+    fn before(&self) -> [Booked<'a>; 3] {
+        [(Part::Frame, Box::new(BeginFrame)), (Part::Frame, Box::new(Relocate)), (Part::Frame, Box::new(ForgetTension))]
+    }
+
+    /// What comes after them.
+    fn after(&self, sizes: &Sizes) -> Vec<Booked<'a>> {
+        let mut stages: Vec<Booked<'a>> = vec![(Part::Frame, Box::new(Meter))];
+        if sizes.solids > 0 {
+            stages.push((Part::Frame, Box::new(Rest::below(self.settings.rest_speed))));
+        }
+        stages.push((Part::Frame, Box::new(Normals)));
+        stages
+    }
+
+    /// Records a frame. Its last substep, which must hold the limit, is recorded apart.
+    pub(crate) fn record(&self, recorder: &mut Recorder<'_>) {
+        let each = |recorder: &mut Recorder<'_>, stages: Vec<Booked<'_>>| {
+            for (part, stage) in stages {
+                recorder.set_part(part);
+                stage.record(recorder);
+            }
+            recorder.set_part(Part::Frame);
+        };
+        let substep = |recorder: &mut Recorder<'_>, last_substep: bool| {
+            recorder.moment.last_substep = last_substep;
+            let stages = self.substep(&recorder.moment, recorder.sizes());
+            each(recorder, stages);
+        };
+        recorder.moment.bounded = self.plan.bounded;
+        each(recorder, self.before().into());
+        if self.plan.least < self.plan.most {
+            recorder.repeat_until(self.plan.most - 1, |recorder| substep(recorder, false));
+        } else {
+            recorder.repeat_always(self.plan.most - 1, |recorder| substep(recorder, false));
+        }
+        recorder.repeat_always(1, |recorder| substep(recorder, true));
+        let after = self.after(recorder.sizes());
+        each(recorder, after);
+    }
+
+    /// Sets what the stages of a frame are told.
+    pub(crate) fn inputs(&self, constrained: bool, sizes: &Sizes, inputs: &mut Inputs<'_>) -> Result<()> {
+        let moment = Moment { constrained, ..Moment::default() };
+        let stages = self.before().into_iter().chain(self.substep(&moment, sizes)).chain(self.after(sizes));
+        for (_, stage) in stages {
+            stage.inputs(inputs)?;
+        }
+        // With solids the solver is inside of another stage.
+        self.settings.method.solver().inputs(inputs)
+    }
+}
+
+/// A stage that somebody else owns.
+#[derive(Debug)]
+struct Borrowed<'a, S: ?Sized>(&'a S);
+
+impl<S: Stage + ?Sized> Stage for Borrowed<'_, S> {
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        self.0.inputs(inputs)
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        self.0.record(recorder);
+    }
+}
+
+/// Every field that a cloth with these settings may need: those of all built-in stages and solvers, then the user's
+/// own.
+///
+/// # Errors
+/// [`Error::Field`](crate::Error::Field) if the name of a user's own does not start with `user_`.
+pub(crate) fn fields(settings: &Settings) -> Result<Vec<Spec>> {
+    let mut specs: Vec<Spec> = stage::FIELDS.iter().copied().flatten().copied().collect();
+    for method in Method::all() {
+        for spec in method.solver().fields() {
+            // Solvers share what they are made of.
+            if !specs.iter().any(|known| known.name == spec.name) {
+                specs.push(spec);
+            }
+        }
+    }
+    let mut own: Vec<Spec> = settings.stages.iter().flat_map(|stage| stage.fields()).collect();
+    if let Method::Custom(solver) = &settings.method {
+        own.extend(solver.fields());
+    }
+    if let Some(spec) = own.iter().find(|spec| !spec.name.starts_with("user_")) {
+        let problem = "does not start with `user_`".into();
+        return Err(crate::Error::Field { name: spec.name.into(), problem });
+    }
+    specs.extend(own);
+    Ok(specs)
+}

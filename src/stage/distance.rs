@@ -1,0 +1,138 @@
+//! Solids as signed distances: where they are in a substep, and how far a vertex is from them on its way.
+
+use glam::{Vec3, Vec4};
+
+use crate::params::{FAR, SolidRow};
+use crate::solid::grid::interpolate;
+use crate::source::{Constant, Source};
+use crate::vector::turned;
+
+/// The WGSL twin, for files that ask for distances.
+pub(super) static SOURCE: Source = Source::new("distance", include_str!("../../shaders/distance.wgsl")).constants(&[
+    ("PLANE", Constant::U32(SolidRow::PLANE)),
+    ("SPHERE", Constant::U32(SolidRow::SPHERE)),
+    ("CAPSULE", Constant::U32(SolidRow::CAPSULE)),
+    ("BLOCK", Constant::U32(SolidRow::BLOCK)),
+    ("GRID", Constant::U32(SolidRow::GRID)),
+    ("TRACE", Constant::U32(TRACE)),
+    ("SURE", Constant::F32(SURE)),
+    ("ARRIVED", Constant::F32(ARRIVED)),
+    ("SAME_SIDE", Constant::F32(SAME_SIDE)),
+    ("STEEP", Constant::F32(STEEP)),
+]);
+
+/// Steps along the way of a vertex through a step.
+const TRACE: u32 = 16;
+/// Part of a told distance that is sure: beyond its grid the distance to a body may be told longer than it is, by a
+/// factor of √2 at most.
+const SURE: f32 = 0.7;
+/// Part of its way from the surface at which a vertex has met it: what is left is less than contact corrects anyway.
+const ARRIVED: f32 = 1e-3;
+/// Cosine of the angle between two normals below which they are of different sides of a solid (60°).
+const SAME_SIDE: f32 = 0.5;
+/// Sine of the angle from which a way leads into a surface and not along it (12°).
+const STEEP: f32 = 0.2;
+
+/// Where a solid is at a part of the frame.
+#[derive(Clone, Copy)]
+pub(super) struct Placed {
+    pub(super) position: Vec3,
+    pub(super) rotation: Vec4,
+}
+
+impl Placed {
+    pub(super) fn at(solid: &SolidRow, part: f32) -> Self {
+        let rotation = (1.0 - part) * solid.start_rotation + part * solid.end_rotation;
+        let position = solid.start_position + part * (solid.end_position - solid.start_position);
+        Self { position, rotation: rotation / rotation.length() }
+    }
+
+    pub(super) fn to_local(self, point: Vec3) -> Vec3 {
+        let [x, y, z, w] = self.rotation.to_array();
+        turned(Vec4::new(-x, -y, -z, w), point - self.position)
+    }
+
+    pub(super) fn to_world(self, point: Vec3) -> Vec3 {
+        turned(self.rotation, point) + self.position
+    }
+}
+
+/// Unit normal and value of the signed distance to the surface, thickness included; local coordinates.
+pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) -> (Vec3, f32) {
+    let (mut normal, mut distance) = (Vec3::Y, point.y);
+    match solid.kind {
+        SolidRow::SPHERE | SolidRow::CAPSULE => {
+            let mut axial = point;
+            if solid.kind == SolidRow::CAPSULE {
+                axial.y -= point.y.max(-solid.size.y).min(solid.size.y);
+            }
+            let extent = axial.length();
+            distance = extent - solid.size.x;
+            if extent > 0.0 {
+                normal = axial / extent;
+            }
+        }
+        SolidRow::BLOCK => {
+            let beyond = point.abs() - solid.size;
+            let side = |x: f32| if x < 0.0 { -1.0 } else { 1.0 };
+            let side = Vec3::new(side(point.x), side(point.y), side(point.z));
+            let outside = beyond.max(Vec3::ZERO);
+            let extent = outside.length();
+            (normal, distance) = if extent > 0.0 {
+                (side * outside / extent, extent)
+            } else if beyond.x >= beyond.y && beyond.x >= beyond.z {
+                (Vec3::new(side.x, 0.0, 0.0), beyond.x)
+            } else if beyond.y >= beyond.z {
+                (Vec3::new(0.0, side.y, 0.0), beyond.y)
+            } else {
+                (Vec3::new(0.0, 0.0, side.z), beyond.z)
+            };
+        }
+        SolidRow::GRID => {
+            let nodes = &distances[solid.grid as usize..];
+            (distance, normal) = interpolate(solid.size, solid.spacing, solid.counts, nodes, point);
+            let steepness = normal.length();
+            if steepness > 0.0 {
+                normal /= steepness;
+            }
+        }
+        _ => {}
+    }
+    (normal, distance - solid.thickness)
+}
+
+/// Radius of a ball that fits into a solid, or of one that its grid can tell \[m\].
+fn inner_radius(solid: &SolidRow) -> f32 {
+    match solid.kind {
+        SolidRow::PLANE => FAR,
+        SolidRow::BLOCK => solid.size.min_element(),
+        SolidRow::GRID => solid.spacing,
+        _ => solid.size.x,
+    }
+}
+
+/// Normal and gap of the way from a to b, local coordinates: where it first meets the surface, or at its end.
+pub(super) fn swept_distance(solid: &SolidRow, distances: &[f32], a: Vec3, b: Vec3) -> (Vec3, f32) {
+    let end = signed_distance(solid, distances, b);
+    let travel = (b - a).length();
+    let sure = if solid.kind == SolidRow::GRID { SURE } else { 1.0 };
+    if 2.0 * travel < inner_radius(solid) || sure * end.1 >= travel {
+        return end;
+    }
+    let (mut normal, mut gap) = signed_distance(solid, distances, a);
+    let (mut at, mut part) = (a, 0.0);
+    for _ in 0..TRACE {
+        if gap <= ARRIVED * travel {
+            let beyond = normal.dot(b - at);
+            let through = end.1 >= 0.0 || end.0.dot(normal) < SAME_SIDE;
+            return if through && beyond < -STEEP * (b - at).length() { (normal, gap + beyond) } else { end };
+        }
+        part += sure * gap / travel;
+        if part >= 1.0 {
+            return end;
+        }
+        at = a + part * (b - a);
+        (normal, gap) = signed_distance(solid, distances, at);
+    }
+    end
+}

@@ -1,0 +1,137 @@
+//! What vertices may do: S and W = S/m of Baraff & Witkin (1998), eq. 13.
+//!
+//! A hold or a contact leaves a vertex the motions S u: S = I − n nᵀ on a plane of normal n, n nᵀ on a line of
+//! direction n, 0 in place. One vector of four words per vertex says which: (n, 1) leaves what is across n, (n, 0) what
+//! is along n. Every projection and the elastic solve move vertices through W, so a constraint holds at every
+//! iteration, whatever they reach otherwise; what W takes from a pull is what the constraint bears.
+
+use glam::Vec3;
+
+use crate::cpu::Run;
+use crate::error::Result;
+use crate::fields::{Domain, Spec};
+use crate::params::Frame;
+use crate::source::Source;
+use crate::vector::{Real, Triple};
+
+/// The WGSL twin, for files that move vertices.
+pub(crate) static SOURCE: Source = Source::new("freedom", include_str!("../../shaders/freedom.wgsl"));
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[Spec::of::<[f32; 4]>(
+    "constraints",
+    Domain::Vertices,
+    "motions that a vertex may make; (n, 1): those across n, (n, 0): those along n, (0, 1): all, (0, 0): none",
+)
+.floor(|_| Ok(1.0))];
+
+/// Nothing is constrained.
+pub(crate) const FREE: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
+
+/// What a vertex may do, or one vertex per lane.
+pub(crate) trait Limited<R: Real>: Copy {
+    /// S applied to a motion.
+    fn allowed(self, motion: Triple<R>) -> Triple<R>;
+
+    /// n·S n for a unit direction.
+    #[inline(always)]
+    fn along(self, n: Triple<R>) -> R {
+        n.dot(self.allowed(n))
+    }
+}
+
+/// Everything.
+impl<R: Real> Limited<R> for () {
+    #[inline(always)]
+    fn allowed(self, motion: Triple<R>) -> Triple<R> {
+        motion
+    }
+
+    #[inline(always)]
+    fn along(self, _n: Triple<R>) -> R {
+        R::ONE
+    }
+}
+
+/// What is across n, or along n.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Constraint<R> {
+    pub(crate) normal: Triple<R>,
+    /// 1 or 0.
+    pub(crate) across: R,
+}
+
+impl<R: Real> Limited<R> for Constraint<R> {
+    #[inline(always)]
+    fn allowed(self, motion: Triple<R>) -> Triple<R> {
+        let along = (R::ONE - self.across - self.across) * self.normal.dot(motion);
+        motion * self.across + self.normal * along
+    }
+}
+
+impl<R: Real> Limited<R> for Option<Constraint<R>> {
+    #[inline(always)]
+    fn allowed(self, motion: Triple<R>) -> Triple<R> {
+        self.map_or(motion, |constraint| constraint.allowed(motion))
+    }
+
+    #[inline(always)]
+    fn along(self, n: Triple<R>) -> R {
+        self.map_or(R::ONE, |constraint| constraint.along(n))
+    }
+}
+
+/// What (n, 1) or (n, 0) leaves of a motion.
+#[inline]
+pub(crate) fn left_by([x, y, z, across]: [f32; 4], motion: Vec3) -> Vec3 {
+    Constraint { normal: Triple([x, y, z]), across }.allowed(motion.into()).into()
+}
+
+/// The constraints of all vertices, where there are any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Freedom<'a>(Option<&'a [[f32; 4]]>);
+
+impl<'a> Freedom<'a> {
+    pub(crate) fn of(run: &mut Run<'a>) -> Result<Self> {
+        let constraints = run.read::<[f32; 4]>("constraints")?;
+        let constrained = run.one::<Frame>("frame")?.constrained != 0;
+        Ok(Self(constrained.then_some(constraints)))
+    }
+
+    /// The constraints, where there are any.
+    pub(crate) fn constraints(&self) -> Option<&'a [[f32; 4]]> {
+        self.0
+    }
+
+    /// That of one vertex.
+    #[inline]
+    pub(crate) fn at(&self, v: usize) -> Option<Constraint<f32>> {
+        let [x, y, z, across] = self.0?[v];
+        Some(Constraint { normal: Triple([x, y, z]), across })
+    }
+
+    /// S applied to a motion.
+    #[inline]
+    pub(crate) fn allowed(&self, v: usize, motion: Vec3) -> Vec3 {
+        self.at(v).allowed(motion.into()).into()
+    }
+
+    /// W = S/m of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes
+    /// motion.
+    #[inline]
+    pub(crate) fn apply_inverse_mass(&self, v: usize, inverse_mass: f32, pull: Vec3) -> Vec3 {
+        self.allowed(v, inverse_mass * pull)
+    }
+
+    /// What a pull leaves to a pin or a constraint to bear.
+    #[inline]
+    pub(crate) fn borne(&self, v: usize, inverse_mass: f32, pull: Vec3) -> Vec3 {
+        if inverse_mass == 0.0 { pull } else { pull - self.allowed(v, pull) }
+    }
+
+    /// Whether a vertex bears anything.
+    #[inline]
+    pub(crate) fn bears(&self, inverse_mass: f32) -> bool {
+        inverse_mass == 0.0 || self.0.is_some()
+    }
+}
