@@ -425,19 +425,17 @@ impl Cloth {
         if !self.begin(input, None)? {
             return Ok(());
         }
-        if let Engine::Cpu(runner) = &mut self.engine {
-            self.times = cpu::Times::default();
-            let cancel = self.cancel.as_ref();
-            self.dispatches = runner.run_until(&self.recorded.program, &mut self.fields, &mut self.times, cancel)?;
-            return self.end();
-        }
-        let most = self.settings.dispatches_per_submission.into();
-        let cancel = self.cancel.clone();
-        let uploads = self.uploads().into_iter().map(|(name, bytes)| (name, bytes.to_vec())).collect::<Vec<_>>();
-        if let Engine::Gpu(runner) = &mut self.engine {
-            let uploads: Vec<(&str, &[u8])> = uploads.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
-            self.dispatches = runner.run(&uploads, most, waiting, cancel.as_ref()).await?;
-        }
+        let (commanded, cancel) = (!self.commanded.is_empty(), self.cancel.as_ref());
+        self.dispatches = match &mut self.engine {
+            Engine::Cpu(runner) => {
+                self.times = cpu::Times::default();
+                runner.run_until(&self.recorded.program, &mut self.fields, &mut self.times, cancel)?
+            }
+            Engine::Gpu(runner) => {
+                let most = self.settings.dispatches_per_submission.into();
+                runner.run(&uploads(&self.fields, commanded), most, waiting, cancel).await?
+            }
+        };
         self.end()
     }
 
@@ -456,7 +454,7 @@ impl Cloth {
             return Ok(0);
         }
         let runner = self.runner()?;
-        runner.record_inputs(encoder, &self.uploads())?;
+        runner.record_inputs(encoder, &uploads(&self.fields, !self.commanded.is_empty()))?;
         runner.encode(encoder);
         self.dispatches = self.recorded.program.dispatch_count();
         self.end()?;
@@ -589,18 +587,6 @@ impl Cloth {
         Ok(true)
     }
 
-    /// What a frame uploads: what stages are told, and the commands and solids if there are any.
-    fn uploads(&self) -> Vec<(&'static str, &[u8])> {
-        let commanded = !self.commanded.is_empty();
-        let wanted = |spec: &Spec| match spec.name {
-            "commands" => commanded,
-            "solids" => !self.solids.is_empty(),
-            _ => spec.input,
-        };
-        let specs = self.fields.specs().iter().enumerate().filter(|(_, spec)| wanted(spec));
-        specs.map(|(number, spec)| (spec.name, bytemuck::cast_slice(self.fields.words(number)))).collect()
-    }
-
     fn plan(&self, dt: f32) -> Result<Plan> {
         self.settings.plan(&self.shape.step_bounds, dt)
     }
@@ -671,6 +657,17 @@ impl Cloth {
 fn check_dt(dt: f32) -> Result<()> {
     // Shorter than a nanosecond, products of steps leave the range of f32.
     within("dt", dt.into(), dt == 0.0 || (1e-9..=1e6).contains(&dt), "0 or in [1e-9, 1e6] s")
+}
+
+/// What a frame uploads: what stages are told, and the commands and solids if there are any.
+fn uploads(fields: &Fields, commanded: bool) -> Vec<(&'static str, &[u8])> {
+    let wanted = |number: usize, spec: &Spec| match spec.name {
+        "commands" => commanded,
+        "solids" => !fields.words(number).is_empty(),
+        _ => spec.input,
+    };
+    let specs = fields.specs().iter().enumerate().filter(|(number, spec)| wanted(*number, spec));
+    specs.map(|(number, spec)| (spec.name, bytemuck::cast_slice(fields.words(number)))).collect()
 }
 
 /// Records for a cloth that has not moved.

@@ -18,8 +18,7 @@
 //! | [`Auto`] | one of the last two | not with n | always; it is the default |
 //!
 //! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
-//! parameters, Rust bodies and `record`; a line in [`crate::fields`] for memory of its own; a variant here, and its
-//! name in files. CONTRIBUTING.md has the list.
+//! parameters, fields of its own, Rust bodies and `record`; a variant here. CONTRIBUTING.md has the list.
 
 pub mod auto;
 pub(crate) mod bundle;
