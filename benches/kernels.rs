@@ -6,9 +6,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use taut::cpu::Runner;
-use taut::fields::Fields;
-use taut::program::{Item, Program};
+use taut::engine::cpu::Runner;
+use taut::engine::fields::Fields;
+use taut::engine::program::{Item, Program};
 use taut::solid::{Grid, icosphere};
 use taut::validate::{crowded, everything_else, method, moving, windy};
 use taut::{Cloth, FrameInput, Mesh, MeshDescriptor, Result, Scene, Settings, Topology, scene};

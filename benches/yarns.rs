@@ -7,12 +7,13 @@
 
 use std::time::Instant;
 
-use taut::fields::Fields;
-use taut::program::Recorder;
+use taut::engine::cpu;
+use taut::engine::fields::Fields;
 use taut::solver::yarn_sweep;
+use taut::stage::recorder::{Recorder, Woven};
 use taut::{
     Backend, Cloth, FastProjection, FrameInput, GaussSeidel, Method, Preconditioner, Result, Scene, Settings, Substeps,
-    cpu, scene,
+    scene,
 };
 
 const FRAME: f32 = 1.0 / 60.0;
@@ -257,7 +258,7 @@ fn sweep_seconds(size: u32, sweeps: u32) -> Result<f64> {
     let mut fields: Fields = cloth.fields().cloned().expect("the cloth is on the CPU");
     let topology = cloth.topology();
     let sizes = *fields.sizes();
-    let mut recorder = Recorder::new(&sizes, &topology.coloring.ranges, 0).with_yarns(&topology.yarns);
+    let mut recorder = Recorder::new(&sizes, Woven::new(&topology.coloring.ranges, &topology.yarns, 0));
     for _ in 0..sweeps {
         yarn_sweep::project_family(&mut recorder, 0);
         yarn_sweep::project_family(&mut recorder, 1);

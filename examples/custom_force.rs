@@ -6,13 +6,15 @@
 
 use std::sync::Arc;
 
-use taut::cpu::Run;
-use taut::fields::{Domain, Spec};
-use taut::params::Vertex;
-use taut::program::{Kernel, Recorder};
-use taut::source::{Constant, Source};
+use taut::engine::cpu::Run;
+use taut::engine::fields::{Domain, Spec};
+use taut::engine::lockstep;
+use taut::engine::program::Kernel;
+use taut::engine::source::{Constant, Source};
+use taut::stage::Recorder;
 use taut::stage::Stage;
-use taut::{Backend, Cloth, FrameInput, Settings, lockstep, scene};
+use taut::stage::fields::Vertex;
+use taut::{Backend, Cloth, FrameInput, Settings, scene};
 
 /// Where the sheet is drawn to \[m\].
 const TARGET: [f32; 3] = [0.5, 0.3, 0.5];
@@ -55,11 +57,11 @@ struct Attraction;
 
 impl Stage for Attraction {
     fn fields(&self) -> Vec<Spec> {
-        vec![Spec::of::<f32>("user_strengths", Domain::Vertices, "strength of the attraction [N/m]")]
+        vec![Spec::of::<f32>("user_strengths", Domain::VERTICES, "strength of the attraction [N/m]")]
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&ATTRACT, Domain::Vertices);
+        recorder.dispatch(&ATTRACT, Domain::VERTICES);
     }
 }
 

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use taut::io::checksum::Checksum;
+use taut::engine::checksum::Checksum;
 use taut::io::import::{self, Format, Imported, Options, Warp};
 use taut::scene::SceneFile;
 use taut::scene::file::Limits;

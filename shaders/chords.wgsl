@@ -31,7 +31,7 @@ fn chord_bound(line: Line, i: u32) -> f32 {
 }
 
 // Mass of a free vertex; a pin inside a chord is not moved and has none.
-fn mass_at(yarn: YarnSpan, k: u32) -> f32 {
+fn mass_at(yarn: YarnRow, k: u32) -> f32 {
     let inverse_mass = vertices[vertex_at(yarn, k)].inverse_mass;
     return select(0.0, 1.0 / inverse_mass, inverse_mass > 0.0);
 }

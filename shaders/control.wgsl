@@ -41,12 +41,6 @@ fn begin_frame() {
     faults[0] = 0u;
 }
 
-// Starts a loop: it runs if the loop around it does. Arguments: own word, word of the loop around.
-@compute @workgroup_size(1)
-fn open_loop() {
-    decisions[range.arguments.x] = decisions[range.arguments.y];
-}
-
 // Starts a substep, or ends the loop where the substeps that it stands for are done or after a fault.
 // Argument: substeps that are left for others.
 @compute @workgroup_size(1)

@@ -3,13 +3,13 @@
 // solved by one of them in workgroup memory. First argument: lanes per yarn, a power of two up to GROUP. An element is
 // one lane of one yarn.
 
-struct YarnSpan { first: u32, count: u32, closed: u32, padding: u32 }
+struct YarnRow { first: u32, count: u32, closed: u32, padding: u32 }
 
 // A row in memory: direction n and diagonal, and W_tail n and the residual, in whose place the solve puts f, y, g,
 // solution.
 struct LineRow { direction: vec3<f32>, diagonal: f32, state: vec4<f32> }
 
-@group(0) @binding(0) var<storage, read> yarns: array<YarnSpan>;
+@group(0) @binding(0) var<storage, read> yarns: array<YarnRow>;
 @group(0) @binding(1) var<storage, read> edges: array<Link>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
@@ -26,7 +26,7 @@ var<workgroup> shares: array<vec2<f32>, GROUP>;
 
 // A yarn as its lane sees it: the rows of the system, the run of this lane.
 struct Line {
-    yarn: YarnSpan,
+    yarn: YarnRow,
     rows: u32,
     lane: u32,
     base: u32, // lane 0 of the yarn in the workgroup
@@ -59,7 +59,7 @@ fn share_rows(line: ptr<function, Line>, rows: u32) {
 }
 
 // Vertex at place k along a yarn, counted from 0 to the number of its edges.
-fn vertex_at(yarn: YarnSpan, k: u32) -> u32 {
+fn vertex_at(yarn: YarnRow, k: u32) -> u32 {
     if (k < yarn.count) {
         return edges[yarn.first + k].tail;
     }
@@ -71,7 +71,7 @@ fn vertex_at(yarn: YarnSpan, k: u32) -> u32 {
 
 // Whether both ends of a yarn are pinned. Straight, it has one edge more than it can move: no motion along it changes
 // its length.
-fn between_pins(yarn: YarnSpan) -> bool {
+fn between_pins(yarn: YarnRow) -> bool {
     if (yarn.count == 0u || yarn.closed != 0u) {
         return false;
     }

@@ -3,6 +3,7 @@
 //! Errors are for bad input and broken devices. A solver that does not reach its limit is no error:
 //! that is data in the report.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// [`std::result::Result`] with this crate's [`Error`].
@@ -350,7 +351,7 @@ pub enum Error {
 
     /// The two backends disagree.
     #[error("{0}")]
-    Mismatch(Box<crate::lockstep::Mismatch>),
+    Mismatch(Box<Mismatch>),
 
     /// A scene file says something that cannot be.
     #[error("{file}:{line}:{column}: {problem}")]
@@ -408,10 +409,76 @@ pub enum Error {
         /// The file as the caller named it, if there is one.
         path: Option<PathBuf>,
         /// Where in it.
-        place: crate::io::import::Place,
+        place: Place,
         /// What is wrong.
         reason: String,
     },
+}
+
+/// Where two backends differ first.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Mismatch {
+    /// Kernel whose result differs.
+    pub kernel: &'static str,
+    /// How many dispatches ran before it.
+    pub dispatch: u64,
+    /// Field that differs.
+    pub field: &'static str,
+    /// Element of the field.
+    pub element: usize,
+    /// 32-bit word inside the element.
+    pub word: usize,
+    /// Value on the CPU (the bits of an integer as a float where the field holds integers).
+    pub cpu: f32,
+    /// Value on the GPU.
+    pub gpu: f32,
+    /// Difference that would have been accepted.
+    pub bound: f32,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, dispatch, field, element, word, cpu, gpu, bound } = self;
+        write!(
+            formatter,
+            "kernel `{kernel}` (dispatch {dispatch}): {field}[{element}].{word} is {cpu:e} ({:#010x}) on the CPU and \
+             {gpu:e} ({:#010x}) on the GPU; {bound:e} would have been accepted",
+            cpu.to_bits(),
+            gpu.to_bits(),
+        )
+    }
+}
+
+#[cfg(feature = "import")]
+/// Where in a file something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere in particular.
+    File,
+    /// A line of text, counted from 1.
+    Line(u64),
+    /// A byte, counted from 0.
+    Byte(u64),
+}
+
+#[cfg(feature = "import")]
+impl Place {
+    /// As it follows the name of a file in a message.
+    pub(crate) fn after_name(self) -> String {
+        if self == Self::File { String::new() } else { format!(", {self}") }
+    }
+}
+
+#[cfg(feature = "import")]
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => write!(formatter, "the file"),
+            Self::Line(line) => write!(formatter, "line {line}"),
+            Self::Byte(byte) => write!(formatter, "byte {byte}"),
+        }
+    }
 }
 
 #[cfg(feature = "import")]

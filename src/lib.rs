@@ -18,12 +18,13 @@
 //!
 //! # The tour
 //!
-//! A [`Mesh`] (validated on construction) and its [`Topology`] fill the arrays of the [table of fields](fields). A
-//! step is a list of [stages](stage); a [`solver`] is the one that makes the predicted motion inextensible. They
-//! *record* a [`program`]: dispatches and bounded loops. [`cpu`] runs it by calling the kernels' Rust
-//! bodies; on a GPU the same list is encoded into one compute pass. So the order of work exists once; only a kernel's
-//! body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and [`lockstep`] compares the two
-//! after every single dispatch. Names, slots and access of buffers are read from the WGSL by [`reflect`].
+//! A [`Mesh`] (validated on construction) and its [`Topology`] fill the arrays of the [table of
+//! fields](engine::fields). A step is a list of [stages](stage); a [`solver`] is the one that makes the predicted motion
+//! inextensible. They *record* a [`program`](engine::program): dispatches and bounded loops. [`engine::cpu`] runs it by
+//! calling the kernels' Rust bodies; on a GPU the same list is encoded into one compute pass. So the order of work exists
+//! once; only a kernel's body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and
+//! [`engine::lockstep`] compares the two after every single dispatch. Names, slots and access of buffers are read from
+//! the WGSL by [`engine::reflect`].
 //!
 //! One substep, in the notation of Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*:
 //!
@@ -74,64 +75,49 @@
 //!   Different adapters, and CPU and GPU, agree within rounding only.
 //! * Bad input gives a typed [`Error`] that names the culprit; no call panics on it.
 //! * Versions: wgpu is re-exported and part of the interface, and so is bytemuck's `Pod`, for fields of a user's own
-//!   ([`params::Element`]). No other crate's types are, but in `reference`, the judge of the tests, which speaks glam
+//!   ([`engine::layout::Element`]). No other crate's types are, but in `reference`, the judge of the tests, which speaks glam
 //!   and faer and promises nothing. Structures of settings grow; write `..Default::default()`.
 //!
 //! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
 //! after changing a budget that ran out. Cloth does not collide with itself.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-mod cancel;
 mod cloth;
-pub mod coloring;
-pub mod cpu;
+pub mod engine;
 pub mod error;
-pub mod fields;
-mod gpu;
-mod hold;
 pub mod io;
 mod lanes;
-pub mod lockstep;
-mod memory;
 pub mod mesh;
-pub mod params;
-pub mod program;
 #[cfg(feature = "reference")]
 pub mod reference;
-pub mod reflect;
 #[cfg(feature = "render")]
 pub mod render;
-pub mod report;
 pub mod scene;
-mod settings;
 pub mod solid;
 pub mod solver;
-pub mod source;
 pub mod stage;
-pub mod substeps;
-pub mod topology;
 #[cfg(all(feature = "validate", not(target_arch = "wasm32")))]
 pub mod validate;
 mod vector;
-pub mod yarns;
 
-pub use cancel::Cancel;
-pub use cloth::{Cloth, FrameCost, FrameInput, Live, PinTarget, Pose, vertex_attribute, vertex_layout};
+pub use cloth::hold::{Attachment, Hold, Selection};
+pub use cloth::memory::MemoryEstimate;
+pub use cloth::report::{LoadedEdge, Report, Snapshot, Strain, ThreadStrain};
+pub use cloth::scene::Scene;
+pub use cloth::settings::Settings;
+pub use cloth::substeps::Substeps;
+pub use cloth::{Cloth, FrameCost, FrameInput, Live, PinTarget, vertex_attribute, vertex_layout};
+pub use cloth::{report, substeps};
+pub use engine::cancel::Cancel;
+pub use engine::gpu::{Backend, Choice, Gpu, Pending};
 pub use error::{Error, Result};
-pub use gpu::{Backend, Choice, Gpu, Pending};
-pub use hold::{Attachment, Hold, Selection};
-pub use memory::MemoryEstimate;
+pub use mesh::topology::Topology;
 pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, MeshQuality, Weave};
-pub use report::{LoadedEdge, Report, Snapshot, Strain, ThreadStrain};
-pub use scene::Scene;
-pub use settings::Settings;
-pub use solid::{Solid, SolidShape};
+pub use solid::{Pose, Solid, SolidShape};
 pub use solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
 pub use stage::elastic::Elasticity;
 pub use stage::integrate::Stepping;
 pub use stage::wind::Wind;
-pub use substeps::Substeps;
-pub use topology::Topology;
 pub use wgpu;
 
 /// The README's example is compiled with the other documentation tests.

@@ -6,10 +6,11 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use taut::cpu::Run;
-use taut::fields::{Domain, Spec};
-use taut::program::{Kernel, Recorder};
-use taut::source::Source;
+use taut::engine::cpu::Run;
+use taut::engine::fields::{Domain, Spec};
+use taut::engine::program::Kernel;
+use taut::engine::source::Source;
+use taut::stage::Recorder;
 use taut::stage::Stage;
 use taut::{
     Cloth, Elasticity, Error, FastProjection, FrameInput, GaussSeidel, Jacobi, Mass, Mesh, MeshDescriptor, Method,
@@ -441,7 +442,7 @@ fn a_stage_cannot_take_the_name_of_a_field() {
     impl Stage for Greedy {
         fn record(&self, _: &mut Recorder<'_>) {}
         fn fields(&self) -> Vec<Spec> {
-            vec![Spec::of::<f32>(self.0, Domain::Vertices, "a field of the test's")]
+            vec![Spec::of::<f32>(self.0, Domain::VERTICES, "a field of the test's")]
         }
     }
     let with = |stages: Vec<Arc<dyn Stage>>| Cloth::on_cpu(hang(), Settings { stages, ..Default::default() });
@@ -484,7 +485,7 @@ fn kernels_of_one_name_do_not_share_a_pipeline() {
     struct Nudge(&'static Kernel);
     impl Stage for Nudge {
         fn record(&self, recorder: &mut Recorder<'_>) {
-            recorder.dispatch(self.0, Domain::Vertices);
+            recorder.dispatch(self.0, Domain::VERTICES);
         }
     }
     let Some(gpu) = gpu() else { return };
@@ -492,7 +493,7 @@ fn kernels_of_one_name_do_not_share_a_pipeline() {
         let mut cloth = cpu(hang(), Settings { stages: vec![Arc::new(Nudge(kernel))], ..Default::default() });
         cloth.step(&frame(FRAME)).expect("the step runs");
         let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
-        let agreement = taut::lockstep::compare(&gpu, cloth.program(), &mut fields, 20);
+        let agreement = taut::engine::lockstep::compare(&gpu, cloth.program(), &mut fields, 20);
         assert!(agreement.expect("both backends nudge alike").kernels.contains(&"nudge"));
     }
 }
@@ -536,7 +537,7 @@ impl Stage for Claims {
     fn record(&self, _: &mut Recorder<'_>) {}
 
     fn fields(&self) -> Vec<Spec> {
-        let vertices = Domain::Vertices;
+        let vertices = Domain::VERTICES;
         vec![Spec::of::<f32>("temperatures", vertices, "a name without the prefix")]
     }
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use taut::Error;
+use taut::mesh::topology::Topology;
 use taut::mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor};
-use taut::topology::Topology;
 
 /// Two unit quads side by side: 0 1 2 above 3 4 5.
 fn good() -> MeshDescriptor {

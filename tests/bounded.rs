@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use common::*;
 use naga::{BinaryOperator, Block, Expression, Function, Handle, Literal, LocalVariable, Module, Statement};
-use taut::program::{Item, Program};
-use taut::source::PRELUDE;
+use taut::engine::program::{Item, Program};
+use taut::engine::source::PRELUDE;
 use taut::{Cloth, Settings, Substeps, scene};
 
 /// Why a loop is not known to end.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use taut::io::checksum::Checksum;
+use taut::engine::checksum::Checksum;
 use taut::{Cloth, Elasticity, Error, Method, Scene, Settings, Substeps, scene};
 
 /// Checksum of everything that can be told of a cloth.

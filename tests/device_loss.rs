@@ -162,7 +162,7 @@ const ACCESSORS: [&str; 17] = [
     "index_buffer",
     "mesh",
     "normal_buffer",
-    "part_seconds",
+    "phase_seconds",
     "position_buffer",
     "program",
     "reason",

@@ -8,10 +8,10 @@ mod common;
 
 use common::*;
 use glam::Vec3;
-use taut::cpu::Runner;
-use taut::fields::Fields;
-use taut::params::Link;
-use taut::program::{Dispatch, Item, Kernel, Program};
+use taut::engine::cpu::Runner;
+use taut::engine::fields::Fields;
+use taut::engine::program::{Dispatch, Item, Kernel, Program};
+use taut::mesh::Link;
 use taut::{
     Cloth, EdgeKind, EdgeOverride, FastProjection, GaussSeidel, Jacobi, Mass, Mesh, MeshDescriptor, Method,
     Preconditioner, Scene, Settings, Snapshot, Substeps, scene,
@@ -117,15 +117,7 @@ fn run_kernels(fields: &mut Fields, kernels: &[(&'static Kernel, usize)]) {
     fields.get_mut::<u32>("guards").expect("words")[0] = 1;
     let dispatch = |(kernel, count): &(&'static Kernel, usize)| {
         let range = 0..*count as u32;
-        Item::Dispatch(Dispatch {
-            kernel,
-            renames: &[],
-            context: &[],
-            range,
-            guard: 0,
-            arguments: [0; 4],
-            part: Default::default(),
-        })
+        Item::Dispatch(Dispatch::new(kernel, range))
     };
     let program = Program { items: kernels.iter().map(dispatch).collect() };
     let runner = Runner::new(&program, fields).expect("the kernels fit");
@@ -248,7 +240,7 @@ fn constraint_and_gradient() {
     );
     let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
     prepare(&mut fields);
-    run_kernels(&mut fields, &[(&taut::solver::fast_projection::LINEARIZE, 1)]);
+    run_kernels(&mut fields, &[(kernel("linearize"), 1)]);
     let residual = fields.get::<f32>("residuals").expect("floats")[0];
     near(2.0 * f64::from(residual), 0.21, 5e-7);
     let [x, y, z, inverse] = fields.get::<[f32; 4]>("directions").expect("vectors")[0];
@@ -276,7 +268,7 @@ fn prepare(fields: &mut Fields) {
     let words = fields.get_mut::<f32>("frame").expect("words");
     // stretch_min and stretch_max.
     let offset = |name: &str| {
-        let members = <taut::params::Frame as taut::params::Element>::MEMBERS;
+        let members = <taut::stage::fields::Frame as taut::engine::layout::Element>::MEMBERS;
         members.iter().find(|(member, _)| *member == name).expect("a member of Frame").1 / 4
     };
     words[offset("stretch_min")] = 1.0;

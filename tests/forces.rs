@@ -27,7 +27,7 @@ fn wide(a: [f32; 3]) -> Vector {
 
 /// The formula for a flat sheet of area `area`, its normal along ±y, moving with `velocity`.
 fn expected_force(wind: &Wind, area: f64, velocity: Vector) -> Vector {
-    let [density, drag, lift] = [wind.density, wind.drag, wind.lift].map(f64::from);
+    let [density, drag, lift] = [wind.density, wind.drag_coefficient, wind.lift_coefficient].map(f64::from);
     let air = wide(wind.velocity);
     let relative: Vector = std::array::from_fn(|axis| air[axis] - velocity[axis]);
     let speed = length(relative);
@@ -82,7 +82,7 @@ fn energy(cloth: &Cloth, air: [f32; 3]) -> f64 {
 fn a_plate_across_the_wind_feels_its_dynamic_pressure() {
     for velocity in [[0.0, 3.0, 0.0], [0.0, -12.0, 0.0]] {
         for lift in [0.0, 1.0, 3.0] {
-            let wind = Wind { velocity, lift, ..Default::default() };
+            let wind = Wind { velocity, lift_coefficient: lift, ..Default::default() };
             // ½ ρ C_D A v²; the lift plays no part at a right angle.
             let v = f64::from(velocity[1]);
             let expected = [0.0, 0.5 * f64::from(1.2f32) * f64::from(1.2f32) * v * v.abs(), 0.0];
@@ -96,7 +96,12 @@ fn a_plate_across_the_wind_feels_its_dynamic_pressure() {
 fn lift_and_drag_of_an_inclined_plate_follow_the_formula() {
     let speed = 6.0 * std::f32::consts::FRAC_1_SQRT_2;
     for (drag, lift) in [(1.2, 0.0), (1.2, 1.0), (0.5, 0.5), (0.3, 2.0)] {
-        let wind = Wind { velocity: [speed, speed, 0.0], drag, lift, ..Default::default() };
+        let wind = Wind {
+            velocity: [speed, speed, 0.0],
+            drag_coefficient: drag,
+            lift_coefficient: lift,
+            ..Default::default()
+        };
         let expected = expected_force(&wind, 1.0, [0.0; 3]);
         let found = net_force(cpu(scene::sheet(9).expect("a scene"), weightless(wind)), 1e-3);
         assert!(close(found, expected, 1e-4), "{drag} {lift}: {found:?}, not {expected:?}");
@@ -151,7 +156,7 @@ fn falling_cloth_reaches_its_terminal_velocity() {
         [(square(), Stepping::Euler), (square(), Stepping::Bdf2), (scene::sheet(9).expect("a scene"), Stepping::Euler)]
     {
         let label = format!("{} {stepping:?}", scene.name);
-        let wind = Wind { lift: 0.0, ..Default::default() };
+        let wind = Wind { lift_coefficient: 0.0, ..Default::default() };
         let mut cloth = cpu(scene, Settings { wind: Some(wind), stepping, ..Default::default() });
         // Longer falls leave the flat shape, which is not stable.
         for _ in 0..40 {
@@ -287,7 +292,7 @@ fn strong_wind_adds_no_energy_at_any_step() {
                     continue;
                 }
                 let air = [200.0, 300.0, 100.0];
-                let wind = Wind { velocity: air, drag, lift, ..Default::default() };
+                let wind = Wind { velocity: air, drag_coefficient: drag, lift_coefficient: lift, ..Default::default() };
                 let settings = Settings { substeps: Substeps::Fixed(substeps), stepping, ..weightless(wind) };
                 let mut cloth = cpu(scene::sheet(9).expect("a scene"), settings);
                 let start = energy(&cloth, air);
@@ -514,8 +519,8 @@ fn bad_wind_and_bad_areas_are_refused_by_name() {
     let table: [(&str, Option<usize>, &[f32], Set); 7] = [
         ("wind.velocity", Some(1), &[NAN, INFINITY, -INFINITY, 1e5], |wind, x| wind.velocity[1] = x),
         ("wind.density", None, &[NAN, -1.0, INFINITY, 1e5], |wind, x| wind.density = x),
-        ("wind.drag", None, &[NAN, -0.1, INFINITY, 1e4], |wind, x| wind.drag = x),
-        ("wind.lift", None, &[NAN, -0.1, INFINITY, 1e4], |wind, x| wind.lift = x),
+        ("wind.drag_coefficient", None, &[NAN, -0.1, INFINITY, 1e4], |wind, x| wind.drag_coefficient = x),
+        ("wind.lift_coefficient", None, &[NAN, -0.1, INFINITY, 1e4], |wind, x| wind.lift_coefficient = x),
         ("wind.gust", None, &[NAN, -0.5, INFINITY, 1e3], |wind, x| wind.gust = x),
         ("wind.gust_wave", Some(2), &[NAN, INFINITY, 1e7], |wind, x| wind.gust_wave[2] = x),
         ("wind.gust_frequency", None, &[NAN, INFINITY, -1e7], |wind, x| wind.gust_frequency = x),
@@ -547,8 +552,8 @@ fn bad_wind_and_bad_areas_are_refused_by_name() {
     let wind = Wind {
         velocity: [1e4, -1e4, 0.0],
         density: 1e4,
-        drag: 1e3,
-        lift: 1e3,
+        drag_coefficient: 1e3,
+        lift_coefficient: 1e3,
         gust: 100.0,
         gust_wave: [1e6; 3],
         gust_frequency: -1e6,

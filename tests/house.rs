@@ -30,11 +30,14 @@ fn stem(path: &Path) -> String {
     path.file_stem().expect("a name").to_string_lossy().into_owned()
 }
 
-/// A step of the paper is in one place: `shaders/x.wgsl`, and `x.rs` among the stages or solvers.
+/// A step of the paper is in one place: `shaders/x.wgsl`, and `x.rs` among the stages or solvers, or in the engine.
 #[test]
 fn every_shader_has_a_twin_of_its_stem() {
-    let twins: BTreeSet<String> =
-        ["src/stage", "src/solver"].iter().flat_map(|folder| files(folder, "rs")).map(|path| stem(&path)).collect();
+    let twins: BTreeSet<String> = ["src/stage", "src/solver", "src/engine"]
+        .iter()
+        .flat_map(|folder| files(folder, "rs"))
+        .map(|path| stem(&path))
+        .collect();
     for shader in files("shaders", "wgsl").iter().map(|path| stem(path)).filter(|stem| stem != "prelude") {
         assert!(twins.contains(&shader), "shaders/{shader}.wgsl has no twin");
     }
@@ -80,19 +83,66 @@ fn the_public_api_shows_no_types_of_helpers() {
     }
 }
 
-/// A solver or a force may use what stages offer; a stage knows no solver and no cloth, a solver no cloth.
-#[test]
-fn stages_know_no_solver_and_solvers_no_cloth() {
-    for (folder, forbidden) in [
-        ("src/stage", &["crate::solver::", "crate::cloth", "crate::scene", "crate::settings", "crate::render"][..]),
-        ("src/solver", &["crate::cloth", "crate::scene", "crate::settings", "crate::render"]),
-        ("src/mesh", &["crate::stage", "crate::solver", "crate::cloth", "crate::scene", "crate::settings"]),
-    ] {
-        for path in files(folder, "rs") {
-            for (number, line) in read(&path).lines().enumerate().filter(|(_, line)| line.starts_with("use ")) {
-                let found = forbidden.iter().find(|name| line.contains(**name));
-                assert!(found.is_none(), "{}:{}: {line}", path.display(), number + 1);
+/// The folders of `src`, from the bottom to the top: each may use those before it, and none after it.
+const FOLDERS: [&str; 14] = [
+    "error",
+    "vector",
+    "lanes",
+    "engine",
+    "mesh",
+    "solid",
+    "stage",
+    "solver",
+    "cloth",
+    "io",
+    "scene",
+    "reference",
+    "render",
+    "validate",
+];
+
+/// What a file of a folder uses of folders above it: (line, folder). Documentation and tests may look wherever they like.
+fn upward(folder: &str, text: &str) -> Vec<(usize, String)> {
+    let rank = |name: &str| FOLDERS.iter().position(|known| *known == name);
+    let own = rank(folder).unwrap_or_else(|| panic!("the folder {folder} has no place in the order"));
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let mut found = Vec::new();
+    let mut documentation = false;
+    for (number, line) in code.lines().enumerate() {
+        let line = line.trim_start();
+        // Imports for links in the documentation.
+        let skipped = line.starts_with("//") || std::mem::replace(&mut documentation, line == "#[cfg(doc)]");
+        for after in line.split("crate::").skip(1).filter(|_| !skipped) {
+            let name: String = after.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            // What the crate shows at its root is spelled by its folder inside of the crate.
+            if rank(&name).is_none_or(|rank| rank > own) {
+                found.push((number + 1, name));
             }
         }
     }
+    found
+}
+
+#[test]
+fn no_folder_uses_one_above_it() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut seen = BTreeSet::new();
+    for path in files("src", "rs") {
+        let inside = path.strip_prefix(&source).expect("a file of src");
+        let folder = inside.components().next().expect("a name").as_os_str().to_string_lossy().replace(".rs", "");
+        if folder != "lib" {
+            let found = upward(&folder, &read(&path));
+            assert!(found.is_empty(), "{}: {found:?}", path.display());
+            seen.insert(folder);
+        }
+    }
+    assert_eq!(seen.len(), FOLDERS.len(), "{seen:?}");
+}
+
+#[test]
+fn an_upward_use_would_be_found() {
+    let planted = "use crate::error::Result;\n#[cfg(doc)]\nuse crate::cloth::Cloth;\nfn f() { crate::cloth::step() }\n";
+    assert_eq!(upward("engine", planted), [(4, "cloth".to_owned())]);
+    assert_eq!(upward("engine", "use crate::Mesh;\n"), [(1, "Mesh".to_owned())]);
+    assert!(upward("scene", "use crate::cloth::Cloth;\n#[cfg(test)]\nuse crate::render;\n").is_empty());
 }

@@ -6,10 +6,10 @@ mod common;
 use std::sync::Mutex;
 
 use common::*;
+use taut::engine::lockstep;
 use taut::validate::{Subject, planted};
 use taut::{
-    Cloth, Elasticity, FastProjection, GaussSeidel, Gpu, Jacobi, Method, Scene, Settings, Substeps, Wind, lockstep,
-    scene,
+    Cloth, Elasticity, FastProjection, GaussSeidel, Gpu, Jacobi, Method, Scene, Settings, Substeps, Wind, scene,
 };
 
 /// Compares a frame of a cloth that has been moving for ten.
@@ -71,7 +71,7 @@ fn a_planted_error_is_named_at_its_first_dispatch() {
         let subject = Subject::open(adapter).unwrap();
         let failure = planted().run(&subject).expect_err("the planted error must be noticed");
         let mismatch = failure.mismatch.expect("it is a difference of two values");
-        assert_eq!((mismatch.kernel, mismatch.field, mismatch.lane), ("planted", "forces", 0));
+        assert_eq!((mismatch.kernel, mismatch.field, mismatch.word), ("planted", "forces", 0));
         assert!((mismatch.cpu - 1e-3).abs() < 1e-9 && (mismatch.gpu - 1.001e-3).abs() < 1e-9, "{mismatch}");
         // begin_frame, relocate, forget_tension, open_loop, begin_substep, gather_springs come before it.
         assert_eq!(mismatch.dispatch, 6, "{mismatch}");

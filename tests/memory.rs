@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use taut::fields::Sizes;
-use taut::topology::Topology;
+use taut::engine::fields::Sizes;
+use taut::mesh::topology::Topology;
 use taut::{Cloth, Error, MemoryEstimate, Scene, Settings, scene, wgpu};
 
 #[test]

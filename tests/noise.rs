@@ -305,5 +305,5 @@ fn no_hint_is_given_where_nothing_is_known() {
 struct Nothing;
 
 impl taut::stage::Stage for Nothing {
-    fn record(&self, _: &mut taut::program::Recorder<'_>) {}
+    fn record(&self, _: &mut taut::stage::Recorder<'_>) {}
 }

@@ -6,12 +6,12 @@ mod common;
 
 use common::*;
 use glam::DVec3;
-use taut::cpu::Runner;
-use taut::fields::Fields;
-use taut::params::{Element, Frame};
-use taut::program::{Dispatch, Item, Kernel, Program};
+use taut::engine::cpu::Runner;
+use taut::engine::fields::Fields;
+use taut::engine::layout::Element;
+use taut::engine::program::{Dispatch, Item, Kernel, Program};
 use taut::reference::{self, Projector, System};
-use taut::solver::fast_projection::{APPLY_OPERATOR, GATHER_PULLS, LINEARIZE};
+use taut::stage::fields::Frame;
 use taut::{Cloth, FastProjection, Mass, Mesh, MeshDescriptor, Method, Scene, Settings, Substeps, scene};
 
 const H: f32 = 1.0 / 64.0;
@@ -84,7 +84,7 @@ fn system(scene: &Scene) -> System {
 
 /// Runs kernels over all their elements.
 fn run_kernels(fields: &mut Fields, kernels: &[(&'static Kernel, usize)]) {
-    let edges = fields.sizes().edges as u32;
+    let edges = fields.sizes().edges() as u32;
     fields.get_mut::<u32>("guards").expect("words")[0] = 1;
     for name in ["stretch_min", "stretch_max"] {
         let offset = Frame::MEMBERS.iter().find(|(member, _)| *member == name).expect("a member of Frame").1;
@@ -93,15 +93,7 @@ fn run_kernels(fields: &mut Fields, kernels: &[(&'static Kernel, usize)]) {
     let dispatch = |(kernel, count): &(&'static Kernel, usize)| {
         let range = 0..*count as u32;
         // Operators take the range of edges that they work on.
-        Item::Dispatch(Dispatch {
-            kernel,
-            renames: &[],
-            context: &[],
-            range,
-            guard: 0,
-            arguments: [0, edges, 0, 0],
-            part: Default::default(),
-        })
+        Item::Dispatch(Dispatch { arguments: [0, edges, 0, 0], ..Dispatch::new(kernel, range) })
     };
     let program = Program { items: kernels.iter().map(dispatch).collect() };
     let runner = Runner::new(&program, fields).expect("the kernels fit");
@@ -119,14 +111,17 @@ impl Operator {
     fn new(scene: &Scene) -> Self {
         let cloth = cpu(scene.clone(), still(fast(1, 0.1)));
         let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
-        let (vertices, edges) = (fields.sizes().vertices, fields.sizes().edges);
-        run_kernels(&mut fields, &[(&LINEARIZE, edges)]);
+        let (vertices, edges) = (fields.sizes().vertices(), fields.sizes().edges());
+        run_kernels(&mut fields, &[(kernel("linearize"), edges)]);
         Self { fields, vertices, edges }
     }
 
     fn apply(&mut self, p: &[f32]) -> Vec<f32> {
         self.fields.get_mut::<f32>("searches").expect("floats").copy_from_slice(p);
-        run_kernels(&mut self.fields, &[(&GATHER_PULLS, self.vertices), (&APPLY_OPERATOR, self.edges)]);
+        run_kernels(
+            &mut self.fields,
+            &[(kernel("gather_pulls"), self.vertices), (kernel("apply_operator"), self.edges)],
+        );
         self.fields.get::<f32>("products").expect("floats").to_vec()
     }
 

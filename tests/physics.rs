@@ -368,10 +368,11 @@ fn short_frames_are_saved_up() {
 #[test]
 fn a_flat_view_works_on_several_threads_too() {
     use std::sync::Arc;
-    use taut::cpu::Run;
-    use taut::fields::Domain;
-    use taut::program::{Kernel, Recorder};
-    use taut::source::Source;
+    use taut::engine::cpu::Run;
+    use taut::engine::fields::Domain;
+    use taut::engine::program::Kernel;
+    use taut::engine::source::Source;
+    use taut::stage::Recorder;
     static SOURCE: Source = Source::new(
         "push",
         "@group(0) @binding(0) var<storage, read_write> forces: array<f32>;
@@ -392,7 +393,7 @@ fn a_flat_view_works_on_several_threads_too() {
     struct Push;
     impl taut::stage::Stage for Push {
         fn record(&self, recorder: &mut Recorder<'_>) {
-            recorder.dispatch(&PUSH, Domain::Vertices);
+            recorder.dispatch(&PUSH, Domain::VERTICES);
         }
     }
     // 140 × 140 vertices are split over threads.

@@ -15,13 +15,11 @@ use std::fmt;
 use std::ops::Range;
 
 use common::*;
-use taut::cpu::{Run, Runner};
-use taut::fields::{Domain, Fields, Precision};
-use taut::params::GROUP;
-use taut::program::{Dispatch, Item, Kernel, Program, Shape};
-use taut::solver::gauss_seidel::PROJECT_EDGE;
-use taut::source::Source;
-use taut::stage::integrate::INSPECT;
+use taut::engine::cpu::{Run, Runner};
+use taut::engine::fields::{Domain, Fields, Precision};
+use taut::engine::layout::GROUP;
+use taut::engine::program::{Dispatch, Item, Kernel, Pattern, Program};
+use taut::engine::source::Source;
 use taut::{
     Cloth, FrameInput, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Pose, Result, Scene, Settings,
     Substeps,
@@ -75,12 +73,12 @@ impl<'a> Suspect<'a> {
         let written = written.map(|binding| fields.index(dispatch.field(&binding.name)).expect("a known field"));
         let written: Vec<usize> = written.collect();
         let reduces = written.iter().any(|number| fields.specs()[*number].domain == Domain::Groups);
-        let step = match dispatch.kernel.shape {
+        let step = match dispatch.kernel.pattern {
             // A workgroup's invocations make a leaf together.
-            Shape::Element if reduces => GROUP,
-            Shape::Element | Shape::Scatter => 1,
+            Pattern::Element if reduces => GROUP,
+            Pattern::Element | Pattern::Scatter => 1,
             // The lanes of a yarn work together; yarns do not.
-            Shape::Lines => dispatch.arguments[0] as usize,
+            Pattern::Lines => dispatch.arguments[0] as usize,
             _ => return None,
         };
         let (first, end) = (dispatch.range.start as usize, dispatch.range.end as usize);
@@ -180,10 +178,13 @@ impl<'a> Suspect<'a> {
                 }
                 let own = match fields.specs()[word.0].domain {
                     Domain::Groups => element == (part.start - self.dispatch.range.start as usize) / GROUP,
-                    Domain::Vertices | Domain::Edges | Domain::Springs => part.contains(&element),
+                    Domain::VERTICES | Domain::EDGES | Domain::SPRINGS => part.contains(&element),
                     _ => false,
                 };
-                if !own && self.dispatch.kernel.shape != Shape::Scatter && self.dispatch.kernel.shape != Shape::Lines {
+                if !own
+                    && self.dispatch.kernel.pattern != Pattern::Scatter
+                    && self.dispatch.kernel.pattern != Pattern::Lines
+                {
                     return Err(Race::Foreign { field, element });
                 }
                 if *owners.entry(word).or_insert(index) != index {
@@ -371,7 +372,7 @@ fn no_invocation_touches_what_another_writes() {
             fields.get_mut::<[f32; 4]>("commands").expect("vectors")[free] = [0.001, 0.0, 0.0, 1.0];
             let program = cloth.program();
             let kernels = program.dispatches().into_iter().map(|dispatch| dispatch.kernel);
-            used.extend(kernels.filter(|kernel| kernel.shape != Shape::Group).map(|kernel| kernel.name));
+            used.extend(kernels.filter(|kernel| kernel.pattern != Pattern::Group).map(|kernel| kernel.name));
             let runner = Runner::new(program, &fields).expect("the program fits");
             let mut walk = Walk { label: &label, runner, random: Random(1), times: BTreeMap::new(), seen: &mut seen };
             walk.items(&program.items, &mut fields);
@@ -402,8 +403,7 @@ fn the_examination_leaves_no_trace() {
 /// A program of one dispatch, examined.
 fn verdict(kernel: &'static Kernel, range: Range<u32>, fields: &mut Fields) -> std::result::Result<(), Race> {
     fields.get_mut::<u32>("guards").expect("words")[0] = 1;
-    let dispatch =
-        Dispatch { kernel, renames: &[], context: &[], range, guard: 0, arguments: [0; 4], part: Default::default() };
+    let dispatch = Dispatch::new(kernel, range);
     let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
     let runner = Runner::new(&program, fields).expect("the kernel is sound apart from its race");
     let suspect = Suspect::new(&runner, &dispatch, fields).expect("it has several invocations");
@@ -418,13 +418,13 @@ fn hang() -> Fields {
 #[test]
 fn edges_that_share_a_vertex_are_found() {
     let mut fields = hang();
-    let edges = fields.sizes().edges as u32;
+    let edges = fields.sizes().edges() as u32;
     // The first color as recorded is sound; all edges at once are not.
     let color = Scene::named("hang", 9).map(|scene| taut::Topology::new(&scene.mesh)).expect("a known scene");
     let color = color.coloring.ranges[0].clone();
     assert!(color.len() > 1);
-    assert_eq!(verdict(&PROJECT_EDGE, color, &mut fields), Ok(()));
-    let found = verdict(&PROJECT_EDGE, 0..edges, &mut fields);
+    assert_eq!(verdict(kernel("project_edge"), color, &mut fields), Ok(()));
+    let found = verdict(kernel("project_edge"), 0..edges, &mut fields);
     assert!(matches!(found, Err(Race::DoubleWrite { field: "displacements", .. })), "{found:?}");
 }
 
@@ -444,7 +444,7 @@ static PLANTED: Source = Source::new(
 #[test]
 fn planted_races_are_found() {
     let mut fields = hang();
-    let vertices = fields.sizes().vertices as u32;
+    let vertices = fields.sizes().vertices() as u32;
 
     fn own(run: &mut Run<'_>) -> Result<()> {
         let mut velocities = run.write::<[f32; 4]>("velocities")?;
@@ -479,7 +479,7 @@ fn planted_races_are_found() {
         run.range().for_each(|_| velocities[0][0] = 1.0);
         Ok(())
     }
-    static SAME: Kernel = Kernel::new("planted", &PLANTED, same).shape(Shape::Scatter);
+    static SAME: Kernel = Kernel::new("planted", &PLANTED, same).pattern(Pattern::Scatter);
     let found = verdict(&SAME, 0..vertices, &mut fields);
     assert_eq!(found, Err(Race::DoubleWrite { field: "velocities", element: 0 }));
 
@@ -517,17 +517,9 @@ fn the_shared_fault_word_is_as_narrow_as_stated() {
     let mut fields = hang();
     fields.get_mut::<[f32; 4]>("displacements").expect("vectors")[5][1] = f32::NAN;
     fields.get_mut::<[f32; 4]>("displacements").expect("vectors")[70][0] = f32::INFINITY;
-    assert_eq!(verdict(&INSPECT, 0..81, &mut fields), Ok(()));
+    assert_eq!(verdict(kernel("inspect"), 0..81, &mut fields), Ok(()));
 
-    let dispatch = Dispatch {
-        kernel: &INSPECT,
-        renames: &[],
-        context: &[],
-        range: 0..81,
-        guard: 0,
-        arguments: [0; 4],
-        part: Default::default(),
-    };
+    let dispatch = Dispatch::new(kernel("inspect"), 0..81);
     let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
     let runner = Runner::new(&program, &fields).expect("the program fits");
     let suspect = Suspect::new(&runner, &dispatch, &fields).expect("it has several invocations");
@@ -575,6 +567,6 @@ fn wind_and_areas_are_free_of_races() {
 fn taking_a_substep_back_is_free_of_races() {
     let mut fields = hang();
     fields.get_mut::<u32>("faults").expect("words")[0] = 1;
-    let vertices = fields.sizes().vertices as u32;
-    assert_eq!(verdict(&taut::stage::integrate::COMMIT, 0..vertices, &mut fields), Ok(()));
+    let vertices = fields.sizes().vertices() as u32;
+    assert_eq!(verdict(kernel("commit"), 0..vertices, &mut fields), Ok(()));
 }

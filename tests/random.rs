@@ -225,8 +225,13 @@ fn method() -> impl Strategy<Value = Method> {
 
 fn wind() -> impl Strategy<Value = Option<Wind>> {
     let air = (wild_vector(-10.0..10.0), wild(0.0..2.0), wild(0.0..2.0), wild(0.0..2.0));
-    let some =
-        air.prop_map(|(velocity, density, lift, gust)| Wind { velocity, density, lift, gust, ..Default::default() });
+    let some = air.prop_map(|(velocity, density, lift, gust)| Wind {
+        velocity,
+        density,
+        lift_coefficient: lift,
+        gust,
+        ..Default::default()
+    });
     prop_oneof![Just(None), some.prop_map(Some)]
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use common::*;
 use pictures::{compared, gif, pixels, png, share};
 use taut::render::{
-    Camera, Coloring, Fabric, Form, Items, Look, Offscreen, Picture, PictureFile, Prop, Renderer, Skin, Stage, raster,
+    Camera, Coloring, Fabric, Items, Look, Model, Offscreen, Picture, PictureFile, Prop, Renderer, Skin, Studio, raster,
 };
 use taut::{Cloth, Error, Pose, Scene, Settings, scene, wgpu};
 
@@ -19,9 +19,9 @@ const SIZE: [u32; 2] = [240, 180];
 /// A scene at some moment, ready to be drawn.
 struct Subject {
     cloth: Cloth,
-    stage: Stage,
+    studio: Studio,
     fabric: Fabric,
-    forms: Vec<Form>,
+    models: Vec<Model>,
     positions: Vec<[f32; 3]>,
 }
 
@@ -30,14 +30,14 @@ impl Subject {
     fn of(name: &str, size: u32, frames: u32) -> Self {
         let scene = Scene::named(name, size).unwrap();
         let settings = scene.settings.clone();
-        let (stage, fabric) = (Stage::of(&scene), Fabric::new(&scene.mesh));
-        let forms = scene.solids.iter().map(|solid| Form::of(solid, &stage)).collect();
+        let (studio, fabric) = (Studio::of(&scene), Fabric::new(&scene.mesh));
+        let models = scene.solids.iter().map(|solid| Model::of(solid, &studio)).collect();
         let mut cloth = cpu(scene, settings);
         for _ in 0..frames {
             cloth.step(&frame(FRAME)).unwrap();
         }
         let positions = cloth.snapshot().unwrap().positions;
-        Self { cloth, stage, fabric, forms, positions }
+        Self { cloth, studio, fabric, models, positions }
     }
 
     fn poses(&self) -> impl Iterator<Item = Pose> {
@@ -45,17 +45,18 @@ impl Subject {
     }
 
     fn on_cpu(&self, look: &Look) -> Picture {
-        let solids: Vec<(&Form, Pose)> = self.forms.iter().zip(self.poses()).collect();
-        let view = raster::View { camera: &self.stage.camera(SIZE), look, stage: &self.stage };
+        let solids: Vec<(&Model, Pose)> = self.models.iter().zip(self.poses()).collect();
+        let view = raster::View { camera: &self.studio.camera(SIZE), look, studio: &self.studio };
         raster::draw(SIZE, &view, &[(&self.fabric, &self.positions)], &solids).unwrap()
     }
 
     fn on_gpu(&self, offscreen: &Offscreen, look: &Look) -> Picture {
         let skin = Skin::new(offscreen.renderer(), &self.fabric, &self.positions).unwrap();
-        let props: Vec<Prop> = self.forms.iter().map(|form| Prop::new(offscreen.renderer(), form).unwrap()).collect();
+        let props: Vec<Prop> =
+            self.models.iter().map(|model| Prop::new(offscreen.renderer(), model).unwrap()).collect();
         let solids: Vec<(&Prop, Pose)> = props.iter().zip(self.poses()).collect();
-        let items = Items { stage: &self.stage, cloths: &[&skin], solids: &solids };
-        offscreen.picture(&self.stage.camera(SIZE), look, &items).unwrap()
+        let items = Items { studio: &self.studio, cloths: &[&skin], solids: &solids };
+        offscreen.picture(&self.studio.camera(SIZE), look, &items).unwrap()
     }
 }
 
@@ -77,7 +78,7 @@ fn pictures_are_neither_empty_nor_flat() {
         assert!(colors.len() > most_colors, "{name}: {} colors", colors.len());
         assert!(cloth > least_cloth && cloth < 0.5, "{name}: {cloth} of the picture are dark threads");
         // Without the ground everything around it is background, exactly.
-        subject.stage.ground = None;
+        subject.studio.ground = None;
         let empty = share(&subject.on_cpu(&look), |pixel| pixel == look.background);
         assert!((0.3..0.999).contains(&empty), "{name}: {empty} background");
     }
@@ -94,12 +95,12 @@ fn gpu_and_cpu_draw_the_same() {
                 let (_, difference) =
                     compared(&subject.on_gpu(&offscreen, &look), &subject.on_cpu(&look), look.background);
                 assert!(difference < 1.0, "{} {name}: differ by {difference}", common::name(&gpu));
-                let ground = subject.stage.ground.take();
+                let ground = subject.studio.ground.take();
                 let pictures = (subject.on_gpu(&offscreen, &look), subject.on_cpu(&look));
                 let (overlap, difference) = compared(&pictures.0, &pictures.1, look.background);
                 assert!(overlap >= 0.97, "{} {name}: {overlap}", common::name(&gpu));
                 assert!(difference < 1.0, "{} {name}: differ by {difference}", common::name(&gpu));
-                subject.stage.ground = ground;
+                subject.studio.ground = ground;
             }
         }
     }
@@ -108,7 +109,7 @@ fn gpu_and_cpu_draw_the_same() {
 #[test]
 fn the_background_has_exactly_its_color_and_bytes_repeat() {
     let mut subject = Subject::of("flag", 12, 5);
-    subject.stage.ground = None;
+    subject.studio.ground = None;
     let painters: Vec<(String, Offscreen)> =
         gpus().iter().map(|gpu| (name(gpu), Offscreen::new_blocking(gpu, SIZE).unwrap())).collect();
     for background in [[200, 37, 118], [1, 2, 3], [254, 128, 90]] {
@@ -131,7 +132,7 @@ fn stretched(by: f32) -> (Subject, Camera) {
     for position in &mut subject.positions {
         *position = position.map(|x| x * (1.0 + by));
     }
-    subject.stage.ground = None;
+    subject.studio.ground = None;
     let camera = Camera { eye: [0.5, -0.5, 4.0], target: [0.5, -0.5, 0.0], ..Default::default() };
     (subject, camera)
 }
@@ -145,12 +146,12 @@ fn strain_has_the_color_of_the_legend() {
         let (subject, camera) = stretched(strain);
         let coloring = Coloring::Strain { limit: 0.01, band: [1.0, 1.0] };
         let look = Look { coloring, pins: false, ..Default::default() };
-        let view = raster::View { camera: &camera, look: &look, stage: &subject.stage };
+        let view = raster::View { camera: &camera, look: &look, studio: &subject.studio };
         let mut pictures = vec![raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap()];
         if let Some(gpu) = &gpu {
             let offscreen = Offscreen::new_blocking(gpu, SIZE).unwrap();
             let skin = Skin::new(offscreen.renderer(), &subject.fabric, &subject.positions).unwrap();
-            let items = Items { stage: &subject.stage, cloths: &[&skin], solids: &[] };
+            let items = Items { studio: &subject.studio, cloths: &[&skin], solids: &[] };
             pictures.push(offscreen.picture(&camera, &look, &items).unwrap());
         }
         for picture in pictures {
@@ -172,7 +173,7 @@ fn a_legend_is_drawn_beside_strain_only() {
     let size = [400, 300];
     let corner = |coloring| {
         let look = Look { coloring, ..Default::default() };
-        let view = raster::View { camera: &subject.stage.camera(size), look: &look, stage: &subject.stage };
+        let view = raster::View { camera: &subject.studio.camera(size), look: &look, studio: &subject.studio };
         let picture = raster::draw(size, &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap();
         let lower_left = (0..230).flat_map(|x| (230..300).map(move |y| (x, y)));
         // Yellow is the limit.
@@ -188,12 +189,12 @@ fn light_on_a_flat_sheet_is_even_at_every_angle() {
     let (subject, camera) = stretched(0.0);
     for light in [[0.0, 0.0, 1.0], [0.7, 0.2, 0.7], [0.95, 0.1, 0.3], [-0.3, 0.98, 0.1], [0.2, -0.9, 0.05]] {
         let look = Look { coloring: Coloring::strain(&Settings::default()), light, pins: false, ..Default::default() };
-        let view = raster::View { camera: &camera, look: &look, stage: &subject.stage };
+        let view = raster::View { camera: &camera, look: &look, studio: &subject.studio };
         let mut pictures = vec![raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap()];
         if let Some(gpu) = &gpu {
             let offscreen = Offscreen::new_blocking(gpu, SIZE).unwrap();
             let skin = Skin::new(offscreen.renderer(), &subject.fabric, &subject.positions).unwrap();
-            let items = Items { stage: &subject.stage, cloths: &[&skin], solids: &[] };
+            let items = Items { studio: &subject.studio, cloths: &[&skin], solids: &[] };
             pictures.push(offscreen.picture(&camera, &look, &items).unwrap());
         }
         for picture in pictures {
@@ -213,10 +214,10 @@ fn light_on_a_flat_sheet_is_even_at_every_angle() {
 #[test]
 fn a_ball_casts_a_shadow_on_the_cloth_below_it_and_on_the_ground() {
     let mut subject = Subject::of("sheet", 12, 0);
-    subject.stage.ground = Some(-0.3);
+    subject.studio.ground = Some(-0.3);
     let ball = taut::Solid::new(taut::SolidShape::Sphere { radius: 0.15 }).at([0.5, 0.4, 0.5]);
-    let form = Form::of(&ball, &subject.stage);
-    subject.stage.radius = 1.2;
+    let model = Model::of(&ball, &subject.studio);
+    subject.studio.radius = 1.2;
     let camera = Camera { eye: [0.5, 4.0, 0.5], target: [0.5, 0.0, 0.5], up: [0.0, 0.0, -1.0], fov: 0.6 };
     let look = Look {
         light: [0.6, 1.0, 0.0],
@@ -225,8 +226,8 @@ fn a_ball_casts_a_shadow_on_the_cloth_below_it_and_on_the_ground() {
         ..Default::default()
     };
     // The ball's middle is seen above x = 0.5; its shadow falls on x = 0.5 − 0.6 · 0.4.
-    let view = raster::View { camera: &camera, look: &look, stage: &subject.stage };
-    let picture = raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[(&form, ball.pose)]).unwrap();
+    let view = raster::View { camera: &camera, look: &look, studio: &subject.studio };
+    let picture = raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[(&model, ball.pose)]).unwrap();
     let at = |point: [f32; 3]| {
         let [x, y] = camera.project(point, SIZE[0] as f32 / SIZE[1] as f32).unwrap();
         linear(picture.pixel((x * SIZE[0] as f32) as u32, (y * SIZE[1] as f32) as u32).unwrap()[1])
@@ -284,9 +285,9 @@ fn other_targets_show_the_same_picture() {
     let expected = subject.on_gpu(&Offscreen::new_blocking(&gpu, SIZE).unwrap(), &look);
     let draw = |renderer: &Renderer, encoder: &mut wgpu::CommandEncoder, target: &wgpu::TextureView| {
         let skin = Skin::new(renderer, &subject.fabric, &subject.positions).unwrap();
-        let items = Items { stage: &subject.stage, cloths: &[&skin], solids: &[] };
+        let items = Items { studio: &subject.studio, cloths: &[&skin], solids: &[] };
         let canvas = renderer.canvas(SIZE).unwrap();
-        renderer.draw(encoder, &canvas, target, &subject.stage.camera(SIZE), &look, &items).unwrap();
+        renderer.draw(encoder, &canvas, target, &subject.studio.camera(SIZE), &look, &items).unwrap();
     };
     // A format that does not encode sRGB, as windows often have, and one sample: only edges may differ.
     for (format, samples, most) in
@@ -304,7 +305,7 @@ fn other_targets_show_the_same_picture() {
 fn cloth_is_drawn_from_the_buffers_of_the_simulation() {
     let Some(gpu) = gpu() else { return };
     let scene = scene::hang(12).unwrap();
-    let (stage, fabric) = (Stage::of(&scene), Fabric::new(&scene.mesh));
+    let (studio, fabric) = (Studio::of(&scene), Fabric::new(&scene.mesh));
     let mut cloth = Cloth::on_gpu_blocking(&gpu, scene, Settings::default()).unwrap();
     cloth.step(&frame(FRAME)).unwrap();
     let before = cloth.snapshot().unwrap().positions;
@@ -315,9 +316,9 @@ fn cloth_is_drawn_from_the_buffers_of_the_simulation() {
         for _ in 0..6 {
             cloth.encode_step(encoder, &frame(0.03)).unwrap();
         }
-        let items = Items { stage: &stage, cloths: &[&skin], solids: &[] };
+        let items = Items { studio: &studio, cloths: &[&skin], solids: &[] };
         let canvas = renderer.canvas(SIZE).unwrap();
-        renderer.draw(encoder, &canvas, target, &stage.camera(SIZE), &look, &items).unwrap();
+        renderer.draw(encoder, &canvas, target, &studio.camera(SIZE), &look, &items).unwrap();
         let refused = skin.place(renderer, &fabric, &before);
         assert!(matches!(refused, Err(Error::Device { .. })), "{refused:?}");
     });
@@ -325,9 +326,9 @@ fn cloth_is_drawn_from_the_buffers_of_the_simulation() {
     let drawn = |positions: &[[f32; 3]]| {
         let offscreen = Offscreen::new_blocking(&gpu, SIZE).unwrap();
         let skin = Skin::new(offscreen.renderer(), &fabric, positions).unwrap();
-        let items = Items { stage: &stage, cloths: &[&skin], solids: &[] };
+        let items = Items { studio: &studio, cloths: &[&skin], solids: &[] };
         let look = Look { coloring: Coloring::strain(cloth.settings()), ..Default::default() };
-        offscreen.picture(&stage.camera(SIZE), &look, &items).unwrap()
+        offscreen.picture(&studio.camera(SIZE), &look, &items).unwrap()
     };
     let now = compared(&picture, &drawn(&cloth.snapshot().unwrap().positions), look.background).1;
     let then = compared(&picture, &drawn(&before), look.background).1;
@@ -338,7 +339,7 @@ fn cloth_is_drawn_from_the_buffers_of_the_simulation() {
 #[test]
 fn bad_positions_and_sizes_are_refused() {
     let subject = Subject::of("sheet", 3, 0);
-    let view = raster::View { camera: &Camera::default(), look: &Look::default(), stage: &subject.stage };
+    let view = raster::View { camera: &Camera::default(), look: &Look::default(), studio: &subject.studio };
     let drawn = |size, positions: &[[f32; 3]]| raster::draw(size, &view, &[(&subject.fabric, positions)], &[]);
     assert!(matches!(drawn(SIZE, &subject.positions[1..]), Err(Error::LengthMismatch { expected: 9, found: 8, .. })));
     let mut diverged = subject.positions.clone();

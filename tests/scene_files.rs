@@ -195,8 +195,8 @@ drag = 0.25
 [wind]
 velocity = [1.0, 0.0, -1.0]
 density = 1.1
-drag = 1.3
-lift = 0.9
+drag_coefficient = 1.3
+lift_coefficient = 0.9
 gust = 0.2
 gust_wave = [0.1, 0.2, 0.3]
 gust_frequency = 2.0
@@ -306,7 +306,10 @@ fn every_setting_and_solid_is_read() {
     assert_eq!((settings.gravity, settings.drag, settings.damping), ([0.0, -1.62, 0.0], 0.25, 0.003));
     let wind = settings.wind.unwrap();
     assert_eq!((wind.velocity, wind.gust_wave), ([1.0, 0.0, -1.0], [0.1, 0.2, 0.3]));
-    assert_eq!([wind.density, wind.drag, wind.lift, wind.gust, wind.gust_frequency], [1.1, 1.3, 0.9, 0.2, 2.0]);
+    assert_eq!(
+        [wind.density, wind.drag_coefficient, wind.lift_coefficient, wind.gust, wind.gust_frequency],
+        [1.1, 1.3, 0.9, 0.2, 2.0]
+    );
     assert_eq!([settings.strain_limit, settings.stretch_min, settings.stretch_max], [0.02, 0.9, 1.1]);
     assert_eq!((settings.area_limit, settings.substeps), (Some([0.8, 1.2]), Substeps::UpTo(12)));
     assert_eq!((settings.stepping, settings.elasticity), (Stepping::Bdf2, Elasticity::Implicit));
@@ -453,7 +456,7 @@ fn errors_name_place_and_key_and_suggest() {
         (format!("solids = 3\n{sheet}"), "1:10: `solids` is a whole number, but must be a list of tables"),
         (with("[world]\ngravity = [0, 1]"), "5:11: `world.gravity` has 2 entries, but needs 3"),
         (with("[world]\ngravity = [0, 1e9, 0]"), "5:1: `world.gravity` is 1000000000, but must be finite"),
-        (with("[wind]\nlift = -3"), "5:1: `wind.lift` is -3, but must be in [0, 1e3]"),
+        (with("[wind]\nlift_coefficient = -3"), "5:1: `wind.lift_coefficient` is -3, but must be in [0, 1e3]"),
         (with("[solver]\nmethod = \"jakobi\""), "5:10: `solver.method` is \"jakobi\"; did you mean `jacobi`?"),
         (with("[solver]\nstrain_limit = 1e-9"), "5:1: a strain limit of 1e-9 is below"),
         (with("[solver]\nstrain_limit = 0"), "5:1: a strain limit of 0e0 is below"),

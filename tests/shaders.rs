@@ -9,12 +9,13 @@ use std::process::{Command, Stdio};
 
 use common::*;
 use naga::{AddressSpace, TypeInner};
-use taut::cpu::Run;
-use taut::fields::{Domain, Fields, Sizes};
-use taut::params::{GROUP, GUARDS, sums};
-use taut::program::{Dispatch, Item, Kernel, Program, Shape};
-use taut::reflect::{Access, Interface, Shader, resolve};
-use taut::source::{PRELUDE, Source};
+use taut::engine::cpu::Run;
+use taut::engine::fields::{Domain, Fields, Sizes};
+use taut::engine::layout::{GROUP, GUARDS};
+use taut::engine::program::{Dispatch, Item, Kernel, Pattern, Program};
+use taut::engine::reflect::{Access, Interface, Shader, resolve};
+use taut::engine::source::{PRELUDE, Source};
+use taut::stage::fields::sums;
 use taut::{Cloth, Error, Result};
 
 /// A text of a test's own with what every kernel may use.
@@ -151,7 +152,7 @@ fn structures_have_the_same_members_at_the_same_offsets() {
         ("bending", "HingeRow", "rest: f32, stiffness: f32", "stiffness: f32, rest: f32"),
         ("bending", "HingeGradients", "corners:", "more: vec4<f32>, corners:"),
         ("yarn_sweep", "LineRow", "direction: vec3<f32>, diagonal: f32", "diagonal: f32, direction: vec3<f32>"),
-        ("yarn_sweep", "YarnSpan", "first: u32, count: u32", "count: u32, first: u32"),
+        ("yarn_sweep", "YarnRow", "first: u32, count: u32", "count: u32, first: u32"),
         ("gauss_seidel", "Link", "tail: u32, head: u32", "head: u32, tail: u32"),
         ("gauss_seidel", "Vertex", "position: vec3<f32>, inverse_mass: f32", "inverse_mass: f32, position: vec3<f32>"),
         ("gauss_seidel", "Frame", "stretch_min: f32, stretch_max: f32", "stretch_max: f32, stretch_min: f32"),
@@ -238,7 +239,7 @@ fn on_the_cpu_a_dispatch_of_an_ended_loop_changes_nothing() {
         cloth.step(&frame(FRAME)).expect("the step runs");
         let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
         fields.get_mut::<u32>("guards").expect("guards are words").fill(0);
-        let runner = taut::cpu::Runner::new(cloth.program(), &fields).expect("the program fits");
+        let runner = taut::engine::cpu::Runner::new(cloth.program(), &fields).expect("the program fits");
         for dispatch in cloth.program().dispatches() {
             if ["begin_frame", "open_loop"].contains(&dispatch.kernel.name) {
                 continue;
@@ -272,7 +273,7 @@ fn every_kernel_stays_within_the_default_limits() {
         // The dispatch record is one more uniform.
         assert!(count(&interface, true) < limits.max_uniform_buffers_per_shader_stage as usize, "{name}");
         assert!(interface.workgroup_size <= 256, "{name} has {} invocations", interface.workgroup_size);
-        if dispatch.kernel.shape != Shape::Group {
+        if dispatch.kernel.pattern != Pattern::Group {
             assert_eq!(interface.workgroup_size as usize, GROUP, "{name}: the runner divides its range by GROUP");
         }
         kernels += 1;
@@ -354,12 +355,11 @@ static PLANTED: Source = Source::new(
 
 /// Tries to prepare, and then to run, one use of a kernel.
 fn attempt(kernel: &'static Kernel, renames: &'static [(&'static str, &'static str)]) -> Result<()> {
-    let mut fields = Fields::new(Sizes { vertices: 4, ..Default::default() }, taut::stage::fields::SHARED.to_vec())?;
+    let mut fields = Fields::new(Sizes::default().with(Domain::VERTICES, 4), taut::stage::fields::SHARED.to_vec())?;
     fields.get_mut::<u32>("guards")?[0] = 1;
-    let dispatch =
-        Dispatch { kernel, renames, context: &[], range: 0..4, guard: 0, arguments: [0; 4], part: Default::default() };
+    let dispatch = Dispatch { renames, ..Dispatch::new(kernel, 0..4) };
     let program = Program { items: vec![Item::Dispatch(dispatch)] };
-    taut::cpu::Runner::new(&program, &fields)?.run(&program, &mut fields).map(|_| ())
+    taut::engine::cpu::Runner::new(&program, &fields)?.run(&program, &mut fields).map(|_| ())
 }
 
 /// The error must be [`Error::Field`] about this field, and say this.
@@ -435,11 +435,12 @@ fn bodies_cannot_leave_their_interface() {
 
 #[test]
 fn loops_without_a_guard_word_are_refused() {
-    let (sizes, colors) = (Sizes { vertices: 1, ..Default::default() }, []);
+    let sizes = Sizes::default().with(Domain::VERTICES, 1);
+    let predict = kernel("predict");
     let record = |loops: usize| {
-        let mut recorder = taut::program::Recorder::new(&sizes, &colors, 0);
+        let mut recorder = taut::stage::Recorder::plain(&sizes);
         for _ in 0..loops {
-            recorder.repeat(1, |recorder| recorder.dispatch(&taut::stage::integrate::PREDICT, Domain::Vertices));
+            recorder.repeat(1, |recorder| recorder.dispatch(predict, Domain::VERTICES));
         }
         recorder.finish()
     };

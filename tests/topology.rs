@@ -1,10 +1,10 @@
 //! Meshes, incidence, colors, pieces and scenes, in numbers.
 
-use taut::coloring::{Clash, Coloring};
+use taut::mesh::Link;
+use taut::mesh::coloring::{Clash, Coloring};
+use taut::mesh::topology::{Incidence, Topology};
 use taut::mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor};
-use taut::params::Link;
 use taut::scene::{self, Scene};
-use taut::topology::{Incidence, Topology};
 use taut::{Error, Result};
 
 /// A grid over the given coordinates; vertex `z * xs.len() + x`.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use taut::yarns::Yarns;
+use taut::mesh::yarns::Yarns;
 use taut::{
     Cloth, Face, FastProjection, Mass, Mesh, MeshDescriptor, Method, Preconditioner, Result, Scene, Settings, Substeps,
     Weave, YarnSweep, scene,

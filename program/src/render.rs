@@ -9,7 +9,8 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 use taut::io::{import, pc2};
 use taut::render::{
-    Camera, Coloring, Fabric, Form, Items, Look, Offscreen, Picture, PictureFile, Prop, Skin, Stage, check_size, raster,
+    Camera, Coloring, Fabric, Items, Look, Model, Offscreen, Picture, PictureFile, Prop, Skin, Studio, check_size,
+    raster,
 };
 use taut::scene::SceneFile;
 use taut::{Backend, Cloth, Gpu, Mesh, Pose, Scene, Settings, Solid};
@@ -113,8 +114,8 @@ impl PictureOptions {
         Ok(())
     }
 
-    /// The stage of a scene, if there will be pictures of it; options that do not go together are refused.
-    pub(crate) fn stage(&self, scene: &Scene, frames: u32) -> Result<Option<Stage>> {
+    /// The studio of a scene, if there will be pictures of it; options that do not go together are refused.
+    pub(crate) fn studio(&self, scene: &Scene, frames: u32) -> Result<Option<Studio>> {
         let Some(path) = &self.render else {
             for (name, given) in [
                 ("--size-px", self.size_px.is_some()),
@@ -131,8 +132,8 @@ impl PictureOptions {
             ensure!(animation, "--every is for animations, but {} is a single picture", path.display());
             ensure!(every.get() <= frames, "--every {every} is more than the {frames} frames there are");
         }
-        let stage = Stage::of(scene);
-        Ok(Some(self.orbit.map_or_else(|| stage.clone(), |[right, up]| stage.orbited(right, up))))
+        let studio = Studio::of(scene);
+        Ok(Some(self.orbit.map_or_else(|| studio.clone(), |[right, up]| studio.orbited(right, up))))
     }
 
     fn size(&self) -> [u32; 2] {
@@ -162,8 +163,8 @@ pub(crate) struct Pictures {
     /// By what, in words.
     by: String,
     fabric: Fabric,
-    forms: Vec<Form>,
-    stage: Stage,
+    models: Vec<Model>,
+    studio: Studio,
     camera: Camera,
     look: Look,
     size: [u32; 2],
@@ -193,18 +194,18 @@ struct OnGpu {
 
 impl Pictures {
     /// Pictures of a cloth that runs: on its own device if it has one, else on the CPU.
-    pub(crate) fn of_cloth(options: &options::Options, stage: Stage, cloth: &Cloth, frames: u32) -> Result<Self> {
+    pub(crate) fn of_cloth(options: &options::Options, studio: Studio, cloth: &Cloth, frames: u32) -> Result<Self> {
         let fabric = Fabric::new(cloth.mesh());
-        let forms: Vec<Form> = cloth.solids().iter().map(|solid| Form::of(solid, &stage)).collect();
+        let models: Vec<Model> = cloth.solids().iter().map(|solid| Model::of(solid, &studio)).collect();
         let size = options.picture.size();
         let (painter, by) = match cloth.gpu() {
-            Some(gpu) => Painter::on_gpu(gpu, size, &forms, |offscreen| {
+            Some(gpu) => Painter::on_gpu(gpu, size, &models, |offscreen| {
                 Ok((Skin::of_cloth(offscreen.renderer(), cloth, &fabric)?, false))
             }),
             None => (Painter::Cpu, "drawn on the CPU, as the cloth runs there".to_owned()),
         };
         let look = options.picture.look(cloth.settings());
-        Self::new(&options.picture, options.subject.fps, frames, stage, fabric, forms, look, painter, by)
+        Self::new(&options.picture, options.subject.fps, frames, studio, fabric, models, look, painter, by)
     }
 
     #[expect(clippy::too_many_arguments, reason = "a constructor of two callers, with what they have in common")]
@@ -212,9 +213,9 @@ impl Pictures {
         options: &PictureOptions,
         fps: f64,
         frames: u32,
-        stage: Stage,
+        studio: Studio,
         fabric: Fabric,
-        forms: Vec<Form>,
+        models: Vec<Model>,
         look: Look,
         painter: Painter,
         by: String,
@@ -223,7 +224,7 @@ impl Pictures {
         let every = PictureFile::is_animation(&path)?.then(|| options.every(fps));
         let size = options.size();
         let file = PictureFile::create(&path, size, f64::from(every.unwrap_or(1)) / fps)?;
-        let camera = stage.camera(size);
+        let camera = studio.camera(size);
         let (count, start) = (0, [f64::NAN; 3]);
         Ok(Self {
             file,
@@ -231,8 +232,8 @@ impl Pictures {
             painter,
             by,
             fabric,
-            forms,
-            stage,
+            models,
+            studio,
             camera,
             look,
             size,
@@ -271,16 +272,16 @@ impl Pictures {
         if !self.wants(frame) {
             return Ok(());
         }
-        let (mut camera, mut stage) = (self.camera, self.stage.clone());
+        let (mut camera, mut studio) = (self.camera, self.studio.clone());
         if self.every.is_none() {
-            stage = stage.closed_in(positions, solids);
-            camera = stage.camera(self.size);
-        } else if stage.falls() {
+            studio = studio.closed_in(positions, solids);
+            camera = studio.camera(self.size);
+        } else if studio.falls() {
             let way = [0, 1, 2].map(|axis| (center(positions)[axis] - self.start[axis]) as f32);
             camera = camera.moved(way);
-            stage = stage.moved(way);
+            studio = studio.moved(way);
         }
-        let picture = self.painted(&camera, &stage, positions, solids)?;
+        let picture = self.painted(&camera, &studio, positions, solids)?;
         self.file.add(picture)?;
         self.count += 1;
         Ok(())
@@ -295,12 +296,12 @@ impl Pictures {
         self.add(frame, positions, solids)
     }
 
-    fn painted(&self, camera: &Camera, stage: &Stage, positions: &[[f32; 3]], solids: &[Solid]) -> Result<Picture> {
+    fn painted(&self, camera: &Camera, studio: &Studio, positions: &[[f32; 3]], solids: &[Solid]) -> Result<Picture> {
         let poses = solids.iter().map(|solid| solid.pose);
         Ok(match &self.painter {
             Painter::Cpu => {
-                let solids: Vec<(&Form, Pose)> = self.forms.iter().zip(poses).collect();
-                let view = raster::View { camera, look: &self.look, stage };
+                let solids: Vec<(&Model, Pose)> = self.models.iter().zip(poses).collect();
+                let view = raster::View { camera, look: &self.look, studio };
                 raster::draw(self.size, &view, &[(&self.fabric, positions)], &solids)?
             }
             Painter::Gpu(on_gpu) => {
@@ -309,7 +310,7 @@ impl Pictures {
                     skin.place(offscreen.renderer(), &self.fabric, positions)?;
                 }
                 let solids: Vec<(&Prop, Pose)> = props.iter().zip(poses).collect();
-                offscreen.picture(camera, &self.look, &Items { stage, cloths: &[skin], solids: &solids })?
+                offscreen.picture(camera, &self.look, &Items { studio, cloths: &[skin], solids: &solids })?
             }
         })
     }
@@ -326,13 +327,14 @@ impl Painter {
     fn on_gpu(
         gpu: &Gpu,
         size: [u32; 2],
-        forms: &[Form],
+        models: &[Model],
         skin: impl FnOnce(&Offscreen) -> taut::Result<(Skin, bool)>,
     ) -> (Self, String) {
         let label = gpu.adapter().map(Gpu::label).unwrap_or_default();
         let made = Offscreen::new_blocking(gpu, size).and_then(|offscreen| {
             let (skin, uploads) = skin(&offscreen)?;
-            let props = forms.iter().map(|form| Prop::new(offscreen.renderer(), form)).collect::<taut::Result<_>>()?;
+            let props =
+                models.iter().map(|model| Prop::new(offscreen.renderer(), model)).collect::<taut::Result<_>>()?;
             Ok(Self::Gpu(Box::new(OnGpu { offscreen, skin, props, uploads })))
         });
         match made {
@@ -357,19 +359,19 @@ pub(crate) fn render(options: &Options) -> Result<Outcome> {
         render: Some(options.picture.render.clone().unwrap_or_else(|| options.directory.join("render.png"))),
         ..options.picture
     };
-    let Some(stage) = picture.stage(&run.scene, run.last().max(1))? else { return Ok(Outcome::Done) };
+    let Some(studio) = picture.studio(&run.scene, run.last().max(1))? else { return Ok(Outcome::Done) };
     let fabric = Fabric::new(&run.scene.mesh);
-    let forms: Vec<Form> = run.scene.solids.iter().map(|solid| Form::of(solid, &stage)).collect();
+    let models: Vec<Model> = run.scene.solids.iter().map(|solid| Model::of(solid, &studio)).collect();
     let choice = Backend::from(options.backend).choose_blocking(options.adapter.as_deref())?;
     let start = &run.scene.start;
     let (painter, by) = match &choice.gpu {
-        Some(gpu) => Painter::on_gpu(gpu, picture.size(), &forms, |offscreen| {
+        Some(gpu) => Painter::on_gpu(gpu, picture.size(), &models, |offscreen| {
             Ok((Skin::new(offscreen.renderer(), &fabric, start)?, true))
         }),
         None => (Painter::Cpu, format!("drawn on the CPU: {}", choice.reason)),
     };
     let look = picture.look(&run.scene.settings);
-    let pictures = Pictures::new(&picture, run.fps, run.last(), stage, fabric, forms, look, painter, by)?;
+    let pictures = Pictures::new(&picture, run.fps, run.last(), studio, fabric, models, look, painter, by)?;
     let told = run.draw(pictures)?;
     if !options.quiet {
         output::print(&told)?;

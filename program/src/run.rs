@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), subject.dt())?;
     Files::check(options)?;
-    let stage = options.picture.stage(&scene, frames)?;
+    let studio = options.picture.studio(&scene, frames)?;
     let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
     let hint = scene.stays_flat(&settings).then_some(scene::FLAT);
     let band = [settings.stretch_min, settings.stretch_max];
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         resume(&mut cloth, path)?;
     }
     let first = cloth.frame();
-    let mut pictures = stage.map(|stage| Pictures::of_cloth(options, stage, &cloth, frames)).transpose()?;
+    let mut pictures = studio.map(|studio| Pictures::of_cloth(options, studio, &cloth, frames)).transpose()?;
     let Simulated { tally, state } =
         simulate(options, frames, &mut cloth, &script, &mut files, &mut pictures, signals.cancel())?;
     let complete = tally.frames() == frames;
@@ -189,7 +189,7 @@ fn simulate(
         let snapshot = cloth.snapshot()?;
         files.write_frame(cloth.mesh(), &snapshot.positions)?;
         tally.add(&snapshot.report, time);
-        tally.add_parts(cloth);
+        tally.add_phases(cloth);
         if let Some(pictures) = pictures {
             pictures.add(tally.frames(), &snapshot.positions, cloth.solids())?;
         }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use taut::program::Part;
+use taut::engine::program::Phase;
 use taut::scene::Noise;
+use taut::stage::phase;
 use taut::{Cloth, Report, Substeps, ThreadStrain};
 
 use crate::mesh::Origin;
@@ -60,8 +61,8 @@ pub(crate) struct Tally {
     threads: Option<ThreadStrain>,
     /// By the device, before the last collision passes.
     strain_before_contact: f32,
-    /// Of each part of the steps on the CPU.
-    part_seconds: [f64; Part::ALL.len()],
+    /// Of each phase of the steps on the CPU.
+    phase_seconds: [f64; phase::ALL.len()],
     worst_frame: u32,
     iterations: u64,
     inner_iterations: u64,
@@ -101,9 +102,9 @@ impl Tally {
     }
 
     /// Adds where the time of a frame went.
-    pub(crate) fn add_parts(&mut self, cloth: &Cloth) {
-        for (sum, part) in self.part_seconds.iter_mut().zip(Part::ALL) {
-            *sum += cloth.part_seconds(part);
+    pub(crate) fn add_phases(&mut self, cloth: &Cloth) {
+        for (sum, phase) in self.phase_seconds.iter_mut().zip(phase::ALL) {
+            *sum += cloth.phase_seconds(phase);
         }
     }
 
@@ -153,11 +154,11 @@ pub(crate) struct Summary {
 impl Summary {
     /// `substeps`, `iterations`, `inner_iterations`, `elastic_iterations` and `dispatches_per_frame` are means over the
     /// frames, `seconds_per_frame` is the median; `missed_substeps` counts those of the whole run that the device left
-    /// over the limit; `part_seconds` says where the time of the whole run went on the CPU.
+    /// over the limit; `phase_seconds` says where the time of the whole run went on the CPU.
     pub(crate) fn json(&self) -> Value {
         let Self { subject, tally, complete } = self;
-        let named = |(part, seconds): (Part, f64)| (part.name().to_owned(), seconds.into());
-        let parts: Map<String, Value> = Part::ALL.into_iter().zip(tally.part_seconds).map(named).collect();
+        let named = |(phase, seconds): (Phase, f64)| (phase.name.to_owned(), seconds.into());
+        let phases: Map<String, Value> = phase::ALL.into_iter().zip(tally.phase_seconds).map(named).collect();
         let mut report = json!({
             "schema_version": SCHEMA_VERSION,
             "backend": self.backend(),
@@ -182,7 +183,7 @@ impl Summary {
             "iterations": tally.per_frame(tally.iterations),
             "dispatches_per_frame": tally.per_frame(tally.dispatches),
             "seconds_per_frame": tally.median_seconds(),
-            "part_seconds": parts,
+            "phase_seconds": phases,
             "size": subject.size,
             "fps": subject.fps,
             "first_frame": subject.first_frame,

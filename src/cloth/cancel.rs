@@ -1,12 +1,13 @@
 //! Frames that are stopped half-way, and taken back.
 
 use super::checkpoint::saved;
-use super::{Cloth, Engine, Pose};
-use crate::cancel::Cancel;
-use crate::cpu;
+use super::{Cloth, Engine};
+use crate::engine::cancel::Cancel;
+use crate::engine::cpu;
+use crate::engine::fields::Fields;
+use crate::engine::gpu::readback::Waiting;
 use crate::error::Result;
-use crate::fields::Fields;
-use crate::gpu::readback::Waiting;
+use crate::solid::Pose;
 use crate::solid::Solid;
 
 /// Fields of the host that a frame on a GPU may change before it runs.
@@ -67,7 +68,7 @@ impl Cloth {
             gust_phase: self.gust_phase,
             unfinished: self.unfinished,
             dispatches: self.dispatches,
-            times: self.times,
+            times: self.times.clone(),
         })
     }
 
@@ -88,7 +89,7 @@ impl Cloth {
     }
 }
 
-fn copies(fields: &Fields, kept: impl Fn(&crate::fields::Spec) -> bool) -> Vec<(usize, Vec<u32>)> {
+fn copies(fields: &Fields, kept: impl Fn(&crate::engine::fields::Spec) -> bool) -> Vec<(usize, Vec<u32>)> {
     let numbers = fields.specs().iter().enumerate().filter(|(_, spec)| kept(spec));
     numbers.map(|(number, _)| (number, fields.words(number).to_vec())).collect()
 }

@@ -6,13 +6,15 @@
 //! name, its number of words (`u32`) and its words (`u32`); at the end the [`Checksum`] of everything before it
 //! (`u64`).
 
-use super::{Cloth, Engine, Pose, Shape};
+use super::{Basis, Cloth, Engine};
+use crate::engine::checksum::Checksum;
+use crate::engine::fields::{Domain, Fields, Spec};
+use crate::engine::gpu::readback::Waiting;
 use crate::error::{Error, Result};
-use crate::fields::{Fields, Spec};
-use crate::gpu::readback::Waiting;
-use crate::io::checksum::Checksum;
-use crate::params::{FARTHEST, Vertex};
+use crate::mesh::FARTHEST;
+use crate::solid::Pose;
 use crate::solid::Solid;
+use crate::stage::fields::Vertex;
 use crate::stage::freedom::FREE;
 
 const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
@@ -79,7 +81,7 @@ impl Cloth {
         bytes.extend(SIGNATURE);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(0u32.to_le_bytes());
-        bytes.extend(fingerprint(&self.shape).to_le_bytes());
+        bytes.extend(fingerprint(&self.basis).to_le_bytes());
         bytes.extend(self.frame.to_le_bytes());
         bytes.extend(self.gust_phase.to_le_bytes());
         bytes.extend(self.saved_time.to_le_bytes());
@@ -127,7 +129,7 @@ impl Cloth {
     /// [`Error::Checkpoint`] if the bytes are damaged, of another version, or of another cloth, [`Error::DeviceLost`];
     /// then nothing has changed.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
-        let restored = Restored::read(bytes, &self.shape, &self.solids, &self.fields)?;
+        let restored = Restored::read(bytes, &self.basis, &self.solids, &self.fields)?;
         self.check_device()?;
         self.held = restored.fields.get::<[f32; 4]>("holds")?.iter().filter(|hold| **hold != FREE).count();
         let Restored { frame, gust_phase, saved_time, solids, fields } = restored;
@@ -157,7 +159,7 @@ struct Restored {
 }
 
 impl Restored {
-    fn read(bytes: &[u8], shape: &Shape, solids: &[Solid], fields: &Fields) -> Result<Self> {
+    fn read(bytes: &[u8], basis: &Basis, solids: &[Solid], fields: &Fields) -> Result<Self> {
         let (content, checksum) = bytes.split_last_chunk::<8>().ok_or_else(|| refused("it is too short"))?;
         let mut reader = Reader { bytes: content };
         if reader.take::<8>()? != SIGNATURE {
@@ -175,7 +177,7 @@ impl Restored {
         if reader.word()? != 0 {
             return Err(refused("it says something that only a later version knows"));
         }
-        if u64::from_le_bytes(reader.take()?) != fingerprint(shape) {
+        if u64::from_le_bytes(reader.take()?) != fingerprint(basis) {
             return Err(refused("it is of another cloth"));
         }
         let frame = u64::from_le_bytes(reader.take()?);
@@ -200,7 +202,7 @@ impl Restored {
         }
         let mut fields = fields.clone();
         reader.fields(&mut fields)?;
-        check(&fields, shape)?;
+        check(&fields, basis)?;
         Ok(Self { frame, gust_phase, saved_time, solids: moved, fields })
     }
 }
@@ -208,10 +210,10 @@ impl Restored {
 /// What a forged file could still do: what is not finite would become public, at once or with a frame that is taken
 /// back, and what no step would accept would freeze the cloth. The rest may be so after a rejected substep, and steps
 /// guard against it.
-fn check(fields: &Fields, shape: &Shape) -> Result<()> {
+fn check(fields: &Fields, basis: &Basis) -> Result<()> {
     // NaN is beyond everything.
     let reached = |vector: &[f32]| vector.iter().all(|x| x.abs() <= FARTHEST);
-    let masses = shape.mesh.inverse_masses();
+    let masses = basis.mesh.inverse_masses();
     for (index, (vertex, inverse_mass)) in fields.get::<Vertex>("vertices")?.iter().zip(masses).enumerate() {
         if !reached(&vertex.position.to_array()) || vertex.inverse_mass != inverse_mass {
             return Err(refused(format!("vertex {index} is not finite, beyond 2⁴⁰ m, or of another mass")));
@@ -282,19 +284,19 @@ impl<'a> Reader<'a> {
 }
 
 /// Fingerprint of what does not change: a state means nothing on another mesh.
-fn fingerprint(shape: &Shape) -> u64 {
+fn fingerprint(basis: &Basis) -> u64 {
     let mut checksum = Checksum::default();
-    checksum.add(&(shape.sizes.vertices as u64).to_le_bytes());
-    checksum.add(&(shape.sizes.distances as u64).to_le_bytes());
-    for link in shape.topology.yarns.edges.iter().chain(shape.mesh.springs()) {
+    checksum.add(&(basis.sizes.vertices() as u64).to_le_bytes());
+    checksum.add(&(basis.sizes.of(Domain::DISTANCES) as u64).to_le_bytes());
+    for link in basis.topology.yarns.edges.iter().chain(basis.mesh.springs()) {
         for word in [link.tail, link.head, link.rest.to_bits(), link.stiffness.to_bits()] {
             checksum.add(&word.to_le_bytes());
         }
     }
-    for mass in shape.mesh.masses() {
+    for mass in basis.mesh.masses() {
         checksum.add(&mass.to_le_bytes());
     }
-    for pin in shape.mesh.pins() {
+    for pin in basis.mesh.pins() {
         checksum.add(&pin.to_le_bytes());
     }
     checksum.value()

@@ -1,6 +1,7 @@
 //! Drawing straight from the simulation's buffers.
 
 use super::Cloth;
+use crate::engine::fields::Domain;
 
 /// Attribute layout of [`Cloth::position_buffer`] and [`Cloth::normal_buffer`]: `Float32x3` at a stride of 16 bytes.
 ///
@@ -31,6 +32,6 @@ impl Cloth {
 
     /// Corners of the triangles to draw, `Uint32`, and their number. `None` on the CPU.
     pub fn index_buffer(&self) -> Option<(&wgpu::Buffer, u32)> {
-        Some((self.runner().ok()?.named("triangles")?, self.shape.sizes.triangle_corners as u32))
+        Some((self.runner().ok()?.named("triangles")?, self.basis.sizes.of(Domain::TRIANGLE_CORNERS) as u32))
     }
 }

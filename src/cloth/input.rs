@@ -2,9 +2,9 @@
 
 #[cfg(doc)]
 use crate::Cloth;
-use crate::settings::Settings;
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::Substeps;
 use crate::stage::wind::Wind;
-use crate::substeps::Substeps;
 
 /// What the caller says about one frame.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,21 +23,6 @@ pub struct PinTarget {
     pub vertex: u32,
     /// Its position \[m\].
     pub position: [f32; 3],
-}
-
-/// A rigid motion, or a place: what [`Cloth::teleport`] applies, where a solid or a frame of reference is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pose {
-    /// Rotation about the origin as a unit quaternion x, y, z, w.
-    pub rotation: [f32; 4],
-    /// Translation after the rotation \[m\].
-    pub translation: [f32; 3],
-}
-
-impl Default for Pose {
-    fn default() -> Self {
-        Self { rotation: [0.0, 0.0, 0.0, 1.0], translation: [0.0; 3] }
-    }
 }
 
 /// Settings that [`Cloth::change`] may slide from frame to frame.

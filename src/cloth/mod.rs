@@ -3,42 +3,50 @@
 mod cancel;
 mod checkpoint;
 mod draw;
+pub(crate) mod hold;
 mod input;
+pub(crate) mod memory;
+pub(crate) mod motion;
 mod read;
 mod recording;
+pub mod report;
+pub(crate) mod scene;
 mod set_up;
+pub(crate) mod settings;
 pub(crate) mod stages;
 mod state;
+pub mod substeps;
 mod user;
 mod world;
 
 pub use draw::{vertex_attribute, vertex_layout};
-pub use input::{FrameInput, Live, PinTarget, Pose};
+pub use input::{FrameInput, Live, PinTarget};
 pub use recording::FrameCost;
 
 use std::sync::Arc;
 
 use glam::{Vec3, Vec4};
 
-use crate::cancel::Cancel;
-use crate::cpu;
+use crate::cloth::memory::{MemoryEstimate, check_available};
+use crate::cloth::scene::Scene;
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::{Plan, StepBounds};
+use crate::engine::cancel::Cancel;
+use crate::engine::cpu;
+use crate::engine::fields::{Fields, Inputs, Sizes, Spec};
+use crate::engine::gpu::readback::Waiting;
+use crate::engine::gpu::{Backend, Gpu, runner};
+use crate::engine::program::{Phase, Program};
 use crate::error::within;
 use crate::error::{Error, Result};
-use crate::fields::{Fields, Inputs, Sizes, Spec};
-use crate::gpu::readback::Waiting;
-use crate::gpu::{Backend, Gpu, runner};
-use crate::memory::{MemoryEstimate, check_available};
 use crate::mesh::Mesh;
-use crate::params::{Frame, SolidRow};
-use crate::program::{Part, Program};
-use crate::scene::Scene;
-use crate::settings::Settings;
-use crate::solid::Solid;
+use crate::mesh::topology::Topology;
+use crate::solid::SolidRow;
+use crate::solid::{Pose, Solid};
 use crate::solver::Method;
 use crate::stage::elastic::Elastic;
+use crate::stage::fields::Frame;
 use crate::stage::integrate::{Stepping, TARGET};
-use crate::substeps::{Plan, StepBounds};
-use crate::topology::Topology;
 use recording::{Recorded, Writer};
 use set_up::set_up;
 use stages::Stages;
@@ -46,7 +54,7 @@ use stages::Stages;
 /// A piece of cloth: mesh, state, settings, and the backend it runs on.
 #[derive(Debug)]
 pub struct Cloth {
-    shape: Arc<Shape>,
+    basis: Arc<Basis>,
     settings: Settings,
     /// The state on the CPU path. On the GPU path: what is uploaded.
     fields: Fields,
@@ -87,7 +95,7 @@ const SHORTEST_FRAME: f32 = 1e-4;
 
 /// What does not change.
 #[derive(Debug)]
-struct Shape {
+struct Basis {
     mesh: Mesh,
     topology: Topology,
     start: Vec<[f32; 3]>,
@@ -105,11 +113,11 @@ struct Shape {
     resolution: f32,
 }
 
-impl Shape {
+impl Basis {
     /// What an elastic solve is told of this cloth.
     fn elastic(&self, damping: f32) -> Elastic {
         let Self { sizes, mean_mass, lightness, step_bounds, .. } = self;
-        Elastic::new(sizes.vertices, *mean_mass, *lightness, step_bounds.explicit_step(), damping, sizes.bends)
+        Elastic::new(sizes.vertices(), *mean_mass, *lightness, step_bounds.explicit_step(), damping, sizes.bends())
     }
 }
 
@@ -146,9 +154,9 @@ impl Cloth {
     /// ```
     pub fn on_cpu(scene: Scene, settings: Settings) -> Result<Self> {
         check_available(&scene, &settings)?;
-        let (shape, solids, fields, recorded) = set_up(scene, &settings)?;
-        let runner = cpu::Runner::new(&first(&shape, &settings).every_kernel(&recorded.plan)?, &fields)?;
-        Ok(Self::assembled(shape, solids, settings, fields, Engine::Cpu(runner), recorded))
+        let (basis, solids, fields, recorded) = set_up(scene, &settings)?;
+        let runner = cpu::Runner::new(&first(&basis, &settings).every_kernel(&recorded.plan)?, &fields)?;
+        Ok(Self::assembled(basis, solids, settings, fields, Engine::Cpu(runner), recorded))
     }
 
     /// A cloth on a GPU. Pipelines are shared with the other cloths of `gpu`.
@@ -158,11 +166,11 @@ impl Cloth {
     pub async fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
         Self::memory_estimate(&scene, &settings)?.check_device(&gpu.device.limits())?;
         check_available(&scene, &settings)?;
-        let (shape, solids, fields, recorded) = set_up(scene, &settings)?;
+        let (basis, solids, fields, recorded) = set_up(scene, &settings)?;
         let mut runner =
-            runner::Runner::new(gpu, &first(&shape, &settings).every_kernel(&recorded.plan)?, &fields).await?;
+            runner::Runner::new(gpu, &first(&basis, &settings).every_kernel(&recorded.plan)?, &fields).await?;
         runner.assemble(&recorded.program)?;
-        Ok(Self::assembled(shape, solids, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
+        Ok(Self::assembled(basis, solids, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
     }
 
     /// [`Cloth::on_gpu`] for callers that are not async.
@@ -217,7 +225,7 @@ impl Cloth {
     }
 
     fn assembled(
-        shape: Arc<Shape>,
+        basis: Arc<Basis>,
         solids: Vec<Solid>,
         settings: Settings,
         fields: Fields,
@@ -229,7 +237,7 @@ impl Cloth {
             Engine::Gpu(_) => "this device was asked for",
         };
         Self {
-            shape,
+            basis,
             settings,
             fields,
             engine,
@@ -253,12 +261,12 @@ impl Cloth {
 
     /// The mesh.
     pub fn mesh(&self) -> &Mesh {
-        &self.shape.mesh
+        &self.basis.mesh
     }
 
     /// Incidence, colors and pieces of the mesh.
     pub fn topology(&self) -> &Topology {
-        &self.shape.topology
+        &self.basis.topology
     }
 
     /// The settings.
@@ -271,9 +279,9 @@ impl Cloth {
         &self.recorded.program
     }
 
-    /// Seconds that a part of the last frame took on the CPU; 0 on a GPU.
-    pub fn part_seconds(&self, part: Part) -> f64 {
-        self.times.seconds(part)
+    /// Seconds that a phase of the last frame took on the CPU; 0 on a GPU.
+    pub fn phase_seconds(&self, phase: Phase) -> f64 {
+        self.times.seconds(phase)
     }
 
     /// Seconds that the last [`Cloth::step`] took by the clock of its device; `None` on the CPU, for recorded frames,
@@ -318,7 +326,7 @@ impl Cloth {
         let before = live.clone();
         change(&mut live);
         live.apply(&mut self.settings);
-        let outcome = self.settings.validate_at(self.shape.resolution);
+        let outcome = self.settings.validate_at(self.basis.resolution);
         if outcome.is_err() {
             before.apply(&mut self.settings);
         }
@@ -333,10 +341,10 @@ impl Cloth {
         let (settings, recorded) = self.recorded_with(method)?;
         match &mut self.engine {
             Engine::Cpu(runner) => {
-                *runner = cpu::Runner::new(&first(&self.shape, &settings).every_kernel(&recorded.plan)?, &self.fields)?;
+                *runner = cpu::Runner::new(&first(&self.basis, &settings).every_kernel(&recorded.plan)?, &self.fields)?;
             }
             Engine::Gpu(runner) => {
-                runner.prepare(&first(&self.shape, &settings).every_kernel(&recorded.plan)?, &self.fields).await?;
+                runner.prepare(&first(&self.basis, &settings).every_kernel(&recorded.plan)?, &self.fields).await?;
                 runner.assemble(&recorded.program)?;
             }
         }
@@ -362,7 +370,7 @@ impl Cloth {
     }
 
     fn writer<'a>(&'a self, settings: &'a Settings) -> Writer<'a> {
-        Writer { shape: &self.shape, settings, frame: self.frame, held: self.held > 0 }
+        Writer { basis: &self.basis, settings, frame: self.frame, held: self.held > 0 }
     }
 
     /// Changes parameters of the solver: those that its documentation calls live cost nothing, counts record the step
@@ -383,7 +391,7 @@ impl Cloth {
         let (settings, recorded) = self.recorded_with(method)?;
         match &mut self.engine {
             Engine::Cpu(runner) => {
-                *runner = cpu::Runner::new(&first(&self.shape, &settings).every_kernel(&recorded.plan)?, &self.fields)?;
+                *runner = cpu::Runner::new(&first(&self.basis, &settings).every_kernel(&recorded.plan)?, &self.fields)?;
             }
             Engine::Gpu(runner) => runner.assemble(&recorded.program)?,
         }
@@ -504,7 +512,7 @@ impl Cloth {
         check_dt(input.dt)?;
         for (index, target) in input.pin_targets.iter().enumerate() {
             let vertex = target.vertex;
-            let problem = match self.shape.pinned.get(vertex as usize) {
+            let problem = match self.basis.pinned.get(vertex as usize) {
                 Some(pinned) if *pinned || self.is_held(vertex as usize) => {
                     state::check_reach("pin_targets", index, target.position, state::WITHIN_REACH)?;
                     continue;
@@ -546,16 +554,16 @@ impl Cloth {
         let stages = Stages {
             settings: &self.settings,
             plan: &plan,
-            elastic: self.shape.elastic(self.settings.damping),
+            elastic: self.basis.elastic(self.settings.damping),
             gust_phase: self.gust_phase,
         };
         let constrained = self.held > 0 || !self.solids.is_empty();
-        stages.inputs(constrained, &self.shape.sizes, &mut Inputs::new(&mut self.fields))?;
+        stages.inputs(constrained, &self.basis.sizes, &mut Inputs::new(&mut self.fields))?;
         if let Some(wind) = &self.settings.wind {
             self.gust_phase = wind.later(self.gust_phase, dt);
         }
         let settings = &self.settings;
-        let limit = settings.device_limit(self.shape.resolution);
+        let limit = settings.device_limit(self.basis.resolution);
         let frame = Frame {
             gravity: settings.gravity.into(),
             dt,
@@ -575,7 +583,7 @@ impl Cloth {
             },
             second_order: u32::from(settings.stepping == Stepping::Bdf2),
             middle_limit: settings.method.solver().middle_strain().max(limit),
-            mean_mass: self.shape.mean_mass,
+            mean_mass: self.basis.mean_mass,
             constrained: constrained.into(),
             expected_load: plan.expected_load,
             load_scale: plan.load_scale,
@@ -588,7 +596,7 @@ impl Cloth {
     }
 
     fn plan(&self, dt: f32) -> Result<Plan> {
-        self.settings.plan(&self.shape.step_bounds, dt)
+        self.settings.plan(&self.basis.step_bounds, dt)
     }
 
     /// Forgets the commands of the finished frame.
@@ -671,6 +679,6 @@ fn uploads(fields: &Fields, commanded: bool) -> Vec<(&'static str, &[u8])> {
 }
 
 /// Records for a cloth that has not moved.
-fn first<'a>(shape: &'a Shape, settings: &'a Settings) -> Writer<'a> {
-    Writer { shape, settings, frame: 0, held: false }
+fn first<'a>(basis: &'a Basis, settings: &'a Settings) -> Writer<'a> {
+    Writer { basis, settings, frame: 0, held: false }
 }

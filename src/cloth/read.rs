@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::{Cloth, Engine, Shape};
+use super::{Basis, Cloth, Engine};
+use crate::cloth::report::{LoadedEdge, Report, Snapshot, Strain, positions};
+use crate::engine::gpu::Pending;
+use crate::engine::gpu::readback::{Decode, Waiting};
 use crate::error::{Error, Result};
-use crate::gpu::Pending;
-use crate::gpu::readback::{Decode, Waiting};
 #[cfg(doc)]
 use crate::mesh::Mesh;
-use crate::params::{Meters, Vertex};
-use crate::report::{LoadedEdge, Report, Snapshot, Strain, positions};
+use crate::stage::fields::{Meters, Vertex};
 
 impl Cloth {
     /// What the last frame reached, with positions read back and strain recomputed. Waits for the GPU.
@@ -61,7 +61,7 @@ impl Cloth {
 
     fn judge(&self) -> Judge {
         Judge {
-            shape: self.shape.clone(),
+            basis: self.basis.clone(),
             band: [self.settings.stretch_min, self.settings.stretch_max],
             limit: self.settings.strain_limit,
             dispatches: self.dispatches,
@@ -106,12 +106,12 @@ impl Cloth {
 
     async fn pin_forces_with(&self, waiting: Waiting) -> Result<Vec<[f32; 3]>> {
         let reactions = self.vectors("reactions", waiting).await?;
-        let masses = self.shape.mesh.masses();
+        let masses = self.basis.mesh.masses();
         let force = |pin: &u32| {
             let own = Vec3::from(self.settings.gravity) * masses[*pin as usize];
             (Vec3::from(reactions[*pin as usize]) + own).to_array()
         };
-        Ok(self.shape.mesh.pins().iter().map(force).collect())
+        Ok(self.basis.mesh.pins().iter().map(force).collect())
     }
 
     /// The edge with the largest load of the last frame, which decides how many substeps the next one gets; `None`
@@ -134,18 +134,18 @@ impl Cloth {
     }
 
     async fn most_loaded_edge_with(&self, waiting: Waiting) -> Result<Option<LoadedEdge>> {
-        if self.shape.sizes.edges == 0 {
+        if self.basis.sizes.edges() == 0 {
             return Ok(None);
         }
         let tensions: Vec<f32> = match &self.engine {
             Engine::Cpu(_) => self.fields.get::<f32>("tensions")?.to_vec(),
             Engine::Gpu(runner) => bytemuck::pod_collect_to_vec(&runner.read(&["tensions"], waiting).await?),
         };
-        let edges = self.shape.topology.yarns.edges.iter().zip(&tensions);
+        let edges = self.basis.topology.yarns.edges.iter().zip(&tensions);
         let loaded = edges.map(|(edge, tension)| LoadedEdge {
             ends: [edge.tail, edge.head],
             tension: *tension,
-            load: tension / (self.shape.mean_mass * edge.rest),
+            load: tension / (self.basis.mean_mass * edge.rest),
         });
         let measured = loaded.filter(|edge| edge.load > 0.0 && edge.load.is_finite());
         Ok(measured.max_by(|a, b| a.load.total_cmp(&b.load)))
@@ -156,14 +156,14 @@ impl Cloth {
             Engine::Cpu(_) => self.fields.get::<[f32; 4]>(name)?.to_vec(),
             Engine::Gpu(runner) => bytemuck::pod_collect_to_vec(&runner.read(&[name], waiting).await?),
         };
-        Ok(padded.iter().take(self.shape.sizes.vertices).map(|[x, y, z, _]| [*x, *y, *z]).collect())
+        Ok(padded.iter().take(self.basis.sizes.vertices()).map(|[x, y, z, _]| [*x, *y, *z]).collect())
     }
 }
 
 /// Turns what was read back into a report.
 #[derive(Debug)]
 struct Judge {
-    shape: Arc<Shape>,
+    basis: Arc<Basis>,
     band: [f32; 2],
     limit: f32,
     dispatches: u64,
@@ -171,7 +171,7 @@ struct Judge {
 
 impl Judge {
     fn snapshot(&self, report: Report, positions: Vec<[f32; 3]>) -> Snapshot {
-        let strain = Strain::measure(&self.shape.mesh, &self.shape.topology, self.band, self.limit, &positions);
+        let strain = Strain::measure(&self.basis.mesh, &self.basis.topology, self.band, self.limit, &positions);
         Snapshot { report: report.with_strain(strain, self.limit), positions }
     }
 
@@ -187,7 +187,7 @@ impl Judge {
             return Ok(Snapshot { positions: Vec::new(), report });
         }
         let vertices: Vec<Vertex> = bytemuck::pod_collect_to_vec(vertices);
-        let vertices = vertices.get(..self.shape.sizes.vertices).ok_or_else(short)?;
+        let vertices = vertices.get(..self.basis.sizes.vertices()).ok_or_else(short)?;
         Ok(self.snapshot(report, positions(vertices)))
     }
 }

@@ -1,11 +1,12 @@
 //! The recording of a frame, and what it was made for.
 
-use super::Shape;
+use super::Basis;
 use super::stages::Stages;
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::Plan;
+use crate::engine::program::Program;
 use crate::error::{Error, Result};
-use crate::program::{Program, Recorder};
-use crate::settings::Settings;
-use crate::substeps::Plan;
+use crate::stage::recorder::{Recorder, Woven};
 
 /// What a recording depends on: another one is needed where this is not the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub struct FrameCost {
 /// Records frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writer<'a> {
-    pub(super) shape: &'a Shape,
+    pub(super) basis: &'a Basis,
     pub(super) settings: &'a Settings,
     pub(super) frame: u64,
     /// Whether vertices may be held.
@@ -70,9 +71,9 @@ pub(super) struct Writer<'a> {
 
 impl Writer<'_> {
     fn program(&self, plan: &Plan) -> Result<Program> {
-        let Shape { topology, sizes, .. } = self.shape;
-        let mut recorder = Recorder::new(sizes, &topology.coloring.ranges, self.frame).with_yarns(&topology.yarns);
-        recorder.moment.constrained = self.held || sizes.solids > 0;
+        let Basis { topology, sizes, .. } = self.basis;
+        let mut recorder = Recorder::new(sizes, Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame));
+        recorder.about.moment.constrained = self.held || sizes.solids() > 0;
         Stages::new(self.settings, plan).record(&mut recorder);
         recorder.finish()
     }

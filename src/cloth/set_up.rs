@@ -4,25 +4,26 @@ use std::sync::Arc;
 
 use glam::DVec3;
 
-use super::Shape;
+use super::Basis;
 use super::recording::{Recorded, Writer};
 use super::stages;
 use super::state::{check_vectors, write_state};
+use crate::cloth::scene::Scene;
+use crate::cloth::settings::{Settings, resolution};
+use crate::cloth::substeps::{StepBounds, lightness, mean_mass};
+use crate::engine::fields::{Fields, Sizes};
 use crate::error::Result;
-use crate::fields::{Fields, Sizes};
 use crate::mesh::Mesh;
 use crate::mesh::bending::{Hinge, Pair};
-use crate::params::{HingeRow, YarnSpan};
-use crate::scene::Scene;
-use crate::settings::{Settings, resolution};
+use crate::mesh::topology::{Incidence, Topology};
+use crate::mesh::yarns::YarnRow;
 use crate::solid::Solid;
 use crate::stage::area::rest_areas;
+use crate::stage::bending::HingeRow;
 use crate::stage::freedom::FREE;
-use crate::substeps::{StepBounds, lightness, mean_mass};
-use crate::topology::{Incidence, Topology};
 
 /// Validates everything and fills the fields.
-pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, Vec<Solid>, Fields, Recorded)> {
+pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Basis>, Vec<Solid>, Fields, Recorded)> {
     let Scene { mesh, mut start, solids, .. } = scene;
     check_vectors("start", &start, mesh.vertex_count())?;
     let step_bounds = StepBounds::new(&mesh);
@@ -40,9 +41,9 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len());
     let mut fields = Fields::new(sizes, stages::fields(settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
-    for (span, yarn) in fields.get_mut::<YarnSpan>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {
+    for (span, yarn) in fields.get_mut::<YarnRow>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {
         let count = yarn.edges.end - yarn.edges.start;
-        *span = YarnSpan { first: yarn.edges.start, count, closed: yarn.closed.into(), padding: 0 };
+        *span = YarnRow { first: yarn.edges.start, count, closed: yarn.closed.into(), padding: 0 };
     }
     fields.get_mut("springs")?.copy_from_slice(mesh.springs());
     fields.get_mut::<u32>("edge_incidence")?.copy_from_slice(topology.edge_incidence.words());
@@ -68,7 +69,7 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
     }
     let resolution = resolution(&mesh, &start);
     let (mean_mass, lightness) = (mean_mass(&mesh), lightness(&mesh));
-    let shape = Arc::new(Shape {
+    let basis = Arc::new(Basis {
         mesh,
         topology,
         start,
@@ -81,9 +82,9 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Shape>, V
         resolution,
     });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
-    let plan = settings.plan(&shape.step_bounds, 1.0 / 60.0).unwrap_or_default();
-    let recorded = Writer { shape: &shape, settings, frame: 0, held: false }.record(plan, None)?;
-    Ok((shape, solids, fields, recorded))
+    let plan = settings.plan(&basis.step_bounds, 1.0 / 60.0).unwrap_or_default();
+    let recorded = Writer { basis: &basis, settings, frame: 0, held: false }.record(plan, None)?;
+    Ok((basis, solids, fields, recorded))
 }
 
 /// Moves the free vertices of an exactly plane sheet out of its plane, by up to a thousandth of its shortest edge,

@@ -1,9 +1,10 @@
 //! The stages of a frame, in their order: the table of the crate's documentation as a list.
 
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::Plan;
+use crate::engine::fields::{Inputs, Sizes, Spec};
+use crate::engine::program::Phase;
 use crate::error::Result;
-use crate::fields::{Inputs, Sizes, Spec};
-use crate::program::{Moment, Part, Recorder};
-use crate::settings::Settings;
 use crate::solver::Method;
 use crate::stage::area::AreaLimit;
 use crate::stage::contact::{Alternate, Meet, Rebound};
@@ -13,15 +14,16 @@ use crate::stage::hold::Holds;
 use crate::stage::integrate::{Commit, Predict, Relocate};
 use crate::stage::load::{ForgetTension, Meter};
 use crate::stage::normals::Normals;
+use crate::stage::recorder::Moment;
 use crate::stage::rest::Rest;
 use crate::stage::springs::Springs;
 use crate::stage::strain::TakeBest;
 use crate::stage::wind::Blowing;
 use crate::stage::{self, Stage};
-use crate::substeps::Plan;
+use crate::stage::{Recorder, phase};
 
 /// A stage, and the account that its time goes to.
-type Booked<'a> = (Part, Box<dyn Stage + 'a>);
+type Booked<'a> = (Phase, Box<dyn Stage + 'a>);
 
 /// What the stages of a frame are made of.
 #[derive(Debug)]
@@ -42,76 +44,80 @@ impl<'a> Stages<'a> {
 
     /// One substep: forces, prediction, holds and contact, projection, commit.
     fn substep(&self, moment: &Moment, sizes: &Sizes) -> Vec<Booked<'a>> {
-        let (settings, implicit, collides) = (self.settings, self.plan.implicit, sizes.solids > 0);
+        let (settings, implicit, collides) = (self.settings, self.plan.implicit, sizes.solids() > 0);
         let solver = settings.method.solver();
-        let mut stages: Vec<Booked<'a>> = vec![(Part::Frame, Box::new(BeginSubstep))];
-        stages.push((Part::Forces, Box::new(Springs { implicit })));
+        let mut stages: Vec<Booked<'a>> = vec![(phase::FRAME, Box::new(BeginSubstep))];
+        stages.push((phase::FORCES, Box::new(Springs { implicit })));
         if let Some(wind) = settings.wind {
-            stages.push((Part::Forces, Box::new(Blowing { wind, phase: self.gust_phase })));
+            stages.push((phase::FORCES, Box::new(Blowing { wind, phase: self.gust_phase })));
         }
-        stages.extend(settings.stages.iter().map(|stage| (Part::Frame, Box::new(Borrowed(stage.as_ref())) as Box<_>)));
-        stages.push((Part::Stepping, Box::new(Predict { stepping: settings.stepping })));
+        stages.extend(settings.stages.iter().map(|stage| (phase::FRAME, Box::new(Borrowed(stage.as_ref())) as Box<_>)));
+        stages.push((phase::STEPPING, Box::new(Predict { stepping: settings.stepping })));
         if implicit {
-            stages.push((Part::Elastic, Box::new(elastic::Begin)));
+            stages.push((phase::ELASTIC, Box::new(elastic::Begin)));
         }
         if moment.constrained {
-            stages.push((Part::Contact, Box::new(Holds)));
+            stages.push((phase::CONTACT, Box::new(Holds)));
         }
         if implicit {
-            stages.push((Part::Elastic, Box::new(self.elastic)));
+            stages.push((phase::ELASTIC, Box::new(self.elastic)));
         }
         if collides {
-            stages.push((Part::Contact, Box::new(Meet)));
+            stages.push((phase::CONTACT, Box::new(Meet)));
         }
         if let Some(band) = settings.area_limit {
-            stages.push((Part::Projection, Box::new(AreaLimit { band })));
+            stages.push((phase::PROJECTION, Box::new(AreaLimit { band })));
         }
         if collides {
-            stages.push((Part::Projection, Box::new(Alternate { solver, rounds: settings.contact_rounds })));
+            stages.push((phase::PROJECTION, Box::new(Alternate { solver, rounds: settings.contact_rounds })));
         } else {
-            stages.push((Part::Projection, Box::new(Borrowed(solver))));
+            stages.push((phase::PROJECTION, Box::new(Borrowed(solver))));
         }
         if moment.last_substep {
-            stages.push((Part::Projection, Box::new(TakeBest)));
+            stages.push((phase::PROJECTION, Box::new(TakeBest)));
         }
-        stages.push((Part::Stepping, Box::new(Commit)));
+        stages.push((phase::STEPPING, Box::new(Commit)));
         if collides {
-            stages.push((Part::Contact, Box::new(Rebound)));
+            stages.push((phase::CONTACT, Box::new(Rebound)));
         }
-        stages.push((Part::Frame, Box::new(EndSubstep)));
+        stages.push((phase::FRAME, Box::new(EndSubstep)));
         stages
     }
 
     /// What comes before the substeps of a frame.
     fn before(&self) -> [Booked<'a>; 3] {
-        [(Part::Frame, Box::new(BeginFrame)), (Part::Frame, Box::new(Relocate)), (Part::Frame, Box::new(ForgetTension))]
+        [
+            (phase::FRAME, Box::new(BeginFrame)),
+            (phase::FRAME, Box::new(Relocate)),
+            (phase::FRAME, Box::new(ForgetTension)),
+        ]
     }
 
     /// What comes after them.
     fn after(&self, sizes: &Sizes) -> Vec<Booked<'a>> {
-        let mut stages: Vec<Booked<'a>> = vec![(Part::Frame, Box::new(Meter))];
-        if sizes.solids > 0 {
-            stages.push((Part::Frame, Box::new(Rest::below(self.settings.rest_speed))));
+        let mut stages: Vec<Booked<'a>> = vec![(phase::FRAME, Box::new(Meter))];
+        if sizes.solids() > 0 {
+            stages.push((phase::FRAME, Box::new(Rest::below(self.settings.rest_speed))));
         }
-        stages.push((Part::Frame, Box::new(Normals)));
+        stages.push((phase::FRAME, Box::new(Normals)));
         stages
     }
 
     /// Records a frame. Its last substep, which must hold the limit, is recorded apart.
     pub(crate) fn record(&self, recorder: &mut Recorder<'_>) {
         let each = |recorder: &mut Recorder<'_>, stages: Vec<Booked<'_>>| {
-            for (part, stage) in stages {
-                recorder.set_part(part);
+            for (phase, stage) in stages {
+                recorder.set_phase(phase);
                 stage.record(recorder);
             }
-            recorder.set_part(Part::Frame);
+            recorder.set_phase(phase::FRAME);
         };
         let substep = |recorder: &mut Recorder<'_>, last_substep: bool| {
-            recorder.moment.last_substep = last_substep;
-            let stages = self.substep(&recorder.moment, recorder.sizes());
+            recorder.about.moment.last_substep = last_substep;
+            let stages = self.substep(&recorder.about.moment, recorder.sizes());
             each(recorder, stages);
         };
-        recorder.moment.bounded = self.plan.bounded;
+        recorder.about.moment.bounded = self.plan.bounded;
         each(recorder, self.before().into());
         if self.plan.least < self.plan.most {
             recorder.repeat_until(self.plan.most - 1, |recorder| substep(recorder, false));
@@ -170,7 +176,7 @@ pub(crate) fn fields(settings: &Settings) -> Result<Vec<Spec>> {
     }
     if let Some(spec) = own.iter().find(|spec| !spec.name.starts_with("user_")) {
         let problem = "does not start with `user_`".into();
-        return Err(crate::Error::Field { name: spec.name.into(), problem });
+        return Err(crate::error::Error::Field { name: spec.name.into(), problem });
     }
     specs.extend(own);
     Ok(specs)

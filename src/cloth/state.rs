@@ -2,17 +2,18 @@
 
 use glam::Vec4;
 
-use super::input::Pose;
 use super::{Cloth, Engine};
-use crate::cpu;
+use crate::cloth::settings::resolution;
+use crate::engine::cpu;
+use crate::engine::fields::Fields;
 use crate::error::within;
 use crate::error::{Error, Result};
-use crate::fields::Fields;
+use crate::mesh::FARTHEST;
 use crate::mesh::Mesh;
-use crate::params::{Clock, FARTHEST, Meters, Vertex};
-use crate::program::Recorder;
-use crate::settings::resolution;
+use crate::solid::Pose;
+use crate::stage::Recorder;
 use crate::stage::Stage;
+use crate::stage::fields::{Clock, Meters, Vertex};
 use crate::stage::integrate::IMPULSE;
 use crate::stage::normals::Normals;
 
@@ -23,10 +24,10 @@ impl Cloth {
     /// As [`Cloth::set_state`].
     pub fn reset(&mut self) -> Result<()> {
         self.check_device()?;
-        let shape = self.shape.clone();
+        let basis = self.basis.clone();
         (self.frame, self.gust_phase) = (0, 0.0);
-        self.solids.clone_from(&shape.solids);
-        self.set_state(&shape.start, &vec![[0.0; 3]; shape.start.len()])
+        self.solids.clone_from(&basis.solids);
+        self.set_state(&basis.start, &vec![[0.0; 3]; basis.start.len()])
     }
 
     /// Sets positions \[m\] and velocities \[m/s\] of all vertices; pinned ones too. A teleport or an impulse that has
@@ -38,15 +39,15 @@ impl Cloth {
     /// where no step could go on; [`Error::StrainLimit`] if positions so far out cannot hold the limit;
     /// [`Error::DeviceLost`].
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
-        check_vectors("positions", positions, self.shape.sizes.vertices)?;
-        check_vectors("velocities", velocities, self.shape.sizes.vertices)?;
-        self.settings.check_limit(resolution(&self.shape.mesh, positions))?;
+        check_vectors("positions", positions, self.basis.sizes.vertices())?;
+        check_vectors("velocities", velocities, self.basis.sizes.vertices())?;
+        self.settings.check_limit(resolution(&self.basis.mesh, positions))?;
         self.check_device()?;
         self.relocation = None;
         (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, 0);
         self.forget_commands()?;
         self.anchor_anew(None)?;
-        write_state(&mut self.fields, &self.shape.mesh, positions, velocities)?;
+        write_state(&mut self.fields, &self.basis.mesh, positions, velocities)?;
         if let Engine::Gpu(runner) = &self.engine {
             for spec in self.fields.specs().iter().filter(|spec| spec.state) {
                 runner.write(&self.fields, spec.name)?;
@@ -79,7 +80,7 @@ impl Cloth {
     /// # Errors
     /// [`Error::Command`] for a pinned or unknown vertex, [`Error::NotFinite`].
     pub fn add_impulse(&mut self, vertex: u32, impulse: [f32; 3]) -> Result<()> {
-        let problem = match self.shape.pinned.get(vertex as usize) {
+        let problem = match self.basis.pinned.get(vertex as usize) {
             Some(false) => None,
             Some(true) => Some("pinned"),
             None => Some("not a vertex"),
@@ -149,7 +150,7 @@ pub(super) fn write_state(
     fields.get_mut::<Meters>("meters")?.fill(Meters::default());
     fields.get_mut::<u32>("faults")?.fill(0);
     fields.get_mut::<Clock>("clock")?.fill(Clock::default());
-    let mut recorder = Recorder::new(fields.sizes(), &[], 0);
+    let mut recorder = Recorder::plain(fields.sizes());
     Normals.record(&mut recorder);
     let program = recorder.finish()?;
     let runner = cpu::Runner::new(&program, fields)?;

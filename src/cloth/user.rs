@@ -1,8 +1,8 @@
 //! Fields of a user's own stages and solvers.
 
 use super::{Cloth, Engine};
+use crate::engine::layout::Element;
 use crate::error::{Error, Result};
-use crate::params::Element;
 
 impl Cloth {
     /// Fills a field that a stage or solver of the user's own declared ([`crate::stage::Stage::fields`]). On a GPU it

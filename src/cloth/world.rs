@@ -2,12 +2,13 @@
 
 use glam::{Quat, Vec3};
 
-use super::{Cloth, Engine, Pose};
+use super::{Cloth, Engine};
+use crate::cloth::hold::Hold;
+use crate::engine::gpu::readback::Waiting;
 use crate::error::{Error, Result};
-use crate::gpu::readback::Waiting;
-use crate::hold::Hold;
-use crate::params::SolidRow;
+use crate::solid::Pose;
 use crate::solid::Solid;
+use crate::solid::SolidRow;
 use crate::stage::freedom::FREE;
 
 impl Cloth {
@@ -39,7 +40,7 @@ impl Cloth {
     pub fn hold(&mut self, vertices: &[u32], hold: Hold) -> Result<()> {
         let row = hold.row()?;
         for (index, vertex) in vertices.iter().copied().enumerate() {
-            let problem = match self.shape.pinned.get(vertex as usize) {
+            let problem = match self.basis.pinned.get(vertex as usize) {
                 Some(false) => continue,
                 Some(true) => "pinned by the mesh",
                 None => "not a vertex",

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::sequence::{self, Pattern};
 use super::{mdd, npy, obj, pc2, ply};
+use crate::cloth::report::vertex_strain;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use crate::report::vertex_strain;
 
 /// The formats that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,7 +40,6 @@
 //! say.
 
 pub mod atomic;
-pub mod checksum;
 pub(crate) mod disk;
 pub mod export;
 #[cfg(feature = "import")]

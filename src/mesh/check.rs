@@ -3,7 +3,7 @@
 use super::links::ends;
 use super::{EdgeKind, EdgeOverride, Face};
 use crate::error::{Error, Result};
-use crate::params::FARTHEST;
+use crate::mesh::FARTHEST;
 
 /// Lengths whose square is a normal `f32`, also on devices that flush subnormal numbers to zero.
 pub(super) const SHORTEST: f32 = 1e-18;

@@ -5,7 +5,7 @@ use super::mass::point;
 use super::weave::Woven;
 use super::{EdgeKind, EdgeOverride, Face};
 use crate::error::{Error, Result};
-use crate::params::Link;
+use crate::mesh::Link;
 
 /// A pair of vertices as one number that sorts by (lower, higher).
 pub(super) fn key(a: u32, b: u32) -> u64 {

@@ -42,15 +42,18 @@
 
 pub mod bending;
 mod check;
+pub mod coloring;
 mod links;
 mod mass;
 mod quality;
+pub mod topology;
 pub mod weave;
+pub mod yarns;
 
 use std::collections::BTreeMap;
 
+use crate::engine::layout::element;
 use crate::error::{Error, Result};
-use crate::params::Link;
 use bending::{Hinge, Pair};
 use check::{
     check, check_counts, check_degrees, check_duplicate_faces, check_masses, check_overrides, check_positions,
@@ -61,6 +64,25 @@ use mass::lump;
 pub use quality::MeshQuality;
 pub use weave::Weave;
 use weave::{Patch, Woven};
+
+/// Largest coordinate \[m\] and speed \[m/s\] that a step may start from or end with, 2⁴⁰: from there every product of
+/// the next step is finite, so that it can be computed, too. A cloth that a step could not leave would be frozen for
+/// good, so nothing beyond is let in.
+pub(crate) const FARTHEST: f32 = 1_099_511_627_776.0;
+
+element! {
+    /// An edge or a spring between two vertices.
+    pub struct Link {
+        /// Vertex where it starts; in a [`Mesh`] the smaller index.
+        pub tail: u32,
+        /// Vertex where it ends.
+        pub head: u32,
+        /// Rest length \[m\].
+        pub rest: f32,
+        /// Stiffness of a spring \[N/m\]; 0 for an inextensible edge.
+        pub stiffness: f32,
+    }
+}
 
 /// A face of the cloth: its vertices in order around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ impl Fabric {
     /// As [`System::of_scene`]; a valid scene has none.
     pub fn new(scene: &Scene) -> Result<Self> {
         let system = System::of_scene(scene)?;
-        let spring = |link: &crate::params::Link| Spring {
+        let spring = |link: &crate::mesh::Link| Spring {
             tail: link.tail as usize,
             head: link.head as usize,
             rest: link.rest.into(),

@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use crate::topology::Incidence;
+use crate::mesh::topology::Incidence;
 
 /// How thick lines, pins and rods are, as parts of the cloth's extent.
 const LINE: f32 = 0.008;

@@ -7,21 +7,21 @@ use bytemuck::{Pod, Zeroable, bytes_of};
 use super::light::{Globals, Object, SHADOW_SIDE};
 use super::look::linear;
 use super::skin::{Prop, Skin, capsule};
-use super::{Camera, Coloring, Look, Stage, check_size};
-use crate::cloth::Pose;
+use super::{Camera, Coloring, Look, Studio, check_size};
+use crate::engine::gpu::runner::{filled, ready};
+use crate::engine::gpu::{need, scoped};
 use crate::error::{Error, Result};
-use crate::gpu::runner::{filled, ready};
-use crate::gpu::{need, scoped};
+use crate::solid::Pose;
 
 const DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Depth32Float;
 /// Invocations of a workgroup in `render.wgsl`.
 const GROUP: u32 = 64;
 
-/// What is on the stage.
+/// What is in the studio.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'a> {
     /// What light and ground are fitted to.
-    pub stage: &'a Stage,
+    pub studio: &'a Studio,
     /// Cloths.
     pub cloths: &'a [&'a Skin],
     /// Solids and where they are: [`crate::Cloth::solids`].
@@ -197,7 +197,7 @@ impl Renderer {
         items: &Items<'_>,
     ) -> Result<()> {
         let aspect = canvas.size[0] as f32 / canvas.size[1] as f32;
-        let globals = Globals::new(camera, look, items.stage, aspect, !self.format.is_srgb());
+        let globals = Globals::new(camera, look, items.studio, aspect, !self.format.is_srgb());
         let objects = self.objects(look, items)?;
         let globals = filled(&self.device, "taut view", wgpu::BufferUsages::UNIFORM, bytes_of(&globals))?;
         let (groups, outcome) = scoped(&self.device, || {
@@ -269,7 +269,7 @@ impl Renderer {
     /// What is said about each object: cloth, its lines and its pins, then the solids.
     fn objects(&self, look: &Look, items: &Items<'_>) -> Result<wgpu::Buffer> {
         let mut list = vec![Object::cloth(look), Object::line(look), Object::pin(look)];
-        list.extend(items.solids.iter().map(|(_, pose)| Object::solid(look, items.stage, *pose)));
+        list.extend(items.solids.iter().map(|(_, pose)| Object::solid(look, items.studio, *pose)));
         let stride = self.stride();
         let mut bytes = vec![0; stride * list.len()];
         for (slot, object) in bytes.chunks_exact_mut(stride).zip(&list) {
@@ -330,7 +330,7 @@ impl Renderer {
         pass.set_bind_group(0, &groups[0], &[]);
         pass.set_bind_group(2, &self.shadow_group, &[]);
         self.draw_items(&mut pass, &self.pipelines.surface, &self.pipelines.rod, 4, &groups[1], look, items);
-        if items.stage.ground.is_some() {
+        if items.studio.ground.is_some() {
             pass.set_bind_group(1, &groups[1], &[0]);
             pass.set_pipeline(&self.pipelines.ground);
             pass.draw(0..4, 0..1);

@@ -4,12 +4,12 @@ use bytemuck::{Pod, Zeroable};
 use glam::{Mat4, Vec2, Vec3, Vec4};
 
 use super::look::{Coloring, Look, linear};
-use super::{Camera, Stage};
-use crate::cloth::Pose;
+use super::{Camera, Studio};
+use crate::solid::Pose;
 
 /// Side of the shadow map in texels.
 pub(crate) const SHADOW_SIDE: u32 = 2048;
-/// How soft shadows are on surfaces and on the ground, as parts of the stage's radius.
+/// How soft shadows are on surfaces and on the ground, as parts of the studio's radius.
 const SOFTNESS: f32 = 0.008;
 const GROUND_SOFTNESS: f32 = 0.05;
 
@@ -49,8 +49,8 @@ pub(crate) struct Object {
 
 impl Globals {
     /// `encode` where the target does not encode sRGB itself.
-    pub(crate) fn new(camera: &Camera, look: &Look, stage: &Stage, aspect: f32, encode: bool) -> Self {
-        let (light, center, radius) = (look.toward_light(), Vec3::from(stage.center), stage.radius.max(1e-6));
+    pub(crate) fn new(camera: &Camera, look: &Look, studio: &Studio, aspect: f32, encode: bool) -> Self {
+        let (light, center, radius) = (look.toward_light(), Vec3::from(studio.center), studio.radius.max(1e-6));
         let right = light.any_orthonormal_vector();
         let up = light.cross(right);
         let rows = [right / radius, up / radius, -light / (4.0 * radius)];
@@ -73,7 +73,7 @@ impl Globals {
             ground_softness: GROUND_SOFTNESS * radius,
             center,
             radius,
-            ground_height: stage.ground.unwrap_or_default(),
+            ground_height: studio.ground.unwrap_or_default(),
             strain_scale,
             padding: Vec2::ZERO,
             heat: Coloring::HEAT.map(|color| linear(color).extend(1.0).to_array()),
@@ -99,10 +99,10 @@ impl Object {
     }
 
     /// A solid.
-    pub(crate) fn solid(look: &Look, stage: &Stage, pose: Pose) -> Self {
+    pub(crate) fn solid(look: &Look, studio: &Studio, pose: Pose) -> Self {
         let turn = glam::Quat::from_array(pose.rotation).normalize();
         let model = Mat4::from_rotation_translation(turn, pose.translation.into());
-        Self { setback: stage.setback, ..Self::plain(model, [look.solid; 4]) }
+        Self { setback: studio.setback, ..Self::plain(model, [look.solid; 4]) }
     }
 
     fn plain(model: Mat4, colors: [[u8; 3]; 4]) -> Self {

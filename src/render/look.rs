@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use crate::settings::Settings;
+use crate::cloth::settings::Settings;
 
 /// What the color of the cloth says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

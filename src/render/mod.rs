@@ -4,11 +4,11 @@
 //!
 //! | | what | made |
 //! |---|---|---|
-//! | [`Stage`] | how large everything is, where the ground lies | once per scene |
-//! | [`Camera`] | from where it is seen | by [`Stage::camera`], or by the caller |
+//! | [`Studio`] | how large everything is, where the ground lies | once per scene |
+//! | [`Camera`] | from where it is seen | by [`Studio::camera`], or by the caller |
 //! | [`Look`] | colors and light; cloth or strain | by the caller |
 //! | [`Fabric`] | what a cloth's mesh says about its drawing: pattern, pins, edges | once per cloth |
-//! | [`Form`] | triangles of a solid | once per solid |
+//! | [`Model`] | triangles of a solid | once per solid |
 //!
 //! With a device of one's own: a [`Renderer`] draws [`Skin`]s (cloths) and [`Prop`]s (solids) on a [`Canvas`]; it
 //! records into the caller's encoder, and reads the positions and normals where the simulation writes them.
@@ -16,20 +16,20 @@
 //! [`PictureFile`] writes PNG files and GIF animations.
 //!
 //! ```
-//! use taut::render::{Fabric, Form, Look, Stage, raster};
+//! use taut::render::{Fabric, Model, Look, Studio, raster};
 //! use taut::{Cloth, FrameInput, scene};
 //!
 //! let scene = scene::drape(12)?;
-//! let (stage, fabric) = (Stage::of(&scene), Fabric::new(&scene.mesh));
-//! let forms: Vec<Form> = scene.solids.iter().map(|solid| Form::of(solid, &stage)).collect();
+//! let (studio, fabric) = (Studio::of(&scene), Fabric::new(&scene.mesh));
+//! let models: Vec<Model> = scene.solids.iter().map(|solid| Model::of(solid, &studio)).collect();
 //! let settings = scene.settings.clone();
 //! let mut cloth = Cloth::on_cpu(scene, settings)?;
 //! cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
 //!
 //! let size = [160, 120];
-//! let solids: Vec<_> = forms.iter().zip(cloth.solids()).map(|(form, solid)| (form, solid.pose)).collect();
+//! let solids: Vec<_> = models.iter().zip(cloth.solids()).map(|(model, solid)| (model, solid.pose)).collect();
 //! let snapshot = cloth.snapshot()?;
-//! let view = raster::View { camera: &stage.camera(size), look: &Look::default(), stage: &stage };
+//! let view = raster::View { camera: &studio.camera(size), look: &Look::default(), studio: &studio };
 //! let picture = raster::draw(size, &view, &[(&fabric, &snapshot.positions)], &solids)?;
 //! assert_eq!(picture.pixels().len(), 160 * 120 * 4);
 //! # Ok::<(), taut::Error>(())
@@ -38,27 +38,27 @@
 mod camera;
 mod fabric;
 mod file;
-mod form;
 mod gpu;
 mod legend;
 mod light;
 mod look;
+mod model;
 mod offscreen;
 mod picture;
 pub mod raster;
 mod skin;
-mod stage;
+mod studio;
 
 pub use camera::Camera;
 pub use fabric::Fabric;
 pub use file::PictureFile;
-pub use form::Form;
 pub use gpu::{Canvas, Items, Renderer};
 pub use look::{Coloring, Look};
+pub use model::Model;
 pub use offscreen::Offscreen;
 pub use picture::{Picture, check_size};
 pub use skin::{Prop, Skin};
-pub use stage::Stage;
+pub use studio::Studio;
 
 /// The WGSL of [`Renderer`].
 pub const WGSL: &str = include_str!("render.wgsl");

@@ -2,10 +2,10 @@
 
 use super::gpu::texture;
 use super::{Camera, Canvas, Coloring, Items, Look, Picture, Renderer, legend};
+use crate::engine::gpu::readback::{Staging, Waiting};
+use crate::engine::gpu::runner::ready;
+use crate::engine::gpu::{Gpu, need, scoped};
 use crate::error::{Error, Result};
-use crate::gpu::readback::{Staging, Waiting};
-use crate::gpu::runner::ready;
-use crate::gpu::{Gpu, need, scoped};
 
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8UnormSrgb;
 /// Samples per pixel.

@@ -9,9 +9,9 @@ use glam::{Vec2, Vec3, Vec4Swizzles};
 use super::light::{Globals, Object, Point, SHADOW_SIDE, ShadowMap, shade_ground, shade_surface};
 use super::look::encoded;
 use super::skin::capsule;
-use super::{Camera, Coloring, Fabric, Form, Look, Picture, Stage, check_size, legend};
-use crate::cloth::Pose;
+use super::{Camera, Coloring, Fabric, Look, Model, Picture, Studio, check_size, legend};
 use crate::error::Result;
+use crate::solid::Pose;
 
 /// Rows that are drawn at a time.
 const BAND: usize = 32;
@@ -30,7 +30,7 @@ pub struct View<'a> {
     /// Colors and light.
     pub look: &'a Look,
     /// What light and ground are fitted to.
-    pub stage: &'a Stage,
+    pub studio: &'a Studio,
 }
 
 /// Draws cloths at their positions and solids at their places. What reaches behind the camera is left out.
@@ -42,7 +42,7 @@ pub fn draw(
     size: [u32; 2],
     view: &View<'_>,
     cloths: &[(&Fabric, &[[f32; 3]])],
-    solids: &[(&Form, Pose)],
+    solids: &[(&Model, Pose)],
 ) -> Result<Picture> {
     check_size(size)?;
     let mut mesh = Mesh::default();
@@ -50,18 +50,18 @@ pub fn draw(
         fabric.check(positions)?;
         mesh.add_cloth(fabric, positions, view.look);
     }
-    for (form, pose) in solids {
-        mesh.add_solid(form, Object::solid(view.look, view.stage, *pose));
+    for (model, pose) in solids {
+        mesh.add_solid(model, Object::solid(view.look, view.studio, *pose));
     }
     let [width, height] = size.map(|side| side as usize);
-    let globals = Globals::new(view.camera, view.look, view.stage, width as f32 / height as f32, false);
+    let globals = Globals::new(view.camera, view.look, view.studio, width as f32 / height as f32, false);
     let map = mesh.shadows(&globals);
     let frame = Frame {
         size,
         projected: mesh.projected(&globals, size, view.camera.near()),
         globals,
         map,
-        ground: view.stage.ground.map(|height| Plane::new(view.camera, size, height)),
+        ground: view.studio.ground.map(|height| Plane::new(view.camera, size, height)),
         mesh,
     };
     let mut pixels = vec![0; 4 * width * height];
@@ -151,14 +151,14 @@ impl Mesh {
         }
     }
 
-    fn add_solid(&mut self, form: &Form, object: Object) {
-        let vertices = form.positions().iter().zip(form.normals()).map(|(position, normal)| Vertex {
+    fn add_solid(&mut self, model: &Model, object: Object) {
+        let vertices = model.positions().iter().zip(model.normals()).map(|(position, normal)| Vertex {
             world: object.model.transform_point3((*position).into()),
             normal: object.model.transform_vector3((*normal).into()),
             material: Vec2::ZERO,
             strain: 0.0,
         });
-        self.add(object, vertices, form.triangles());
+        self.add(object, vertices, model.triangles());
     }
 
     fn object(&self, triangle: &Triangle) -> &Object {

@@ -4,11 +4,11 @@ use std::num::NonZeroU64;
 
 use glam::Vec3;
 
-use super::{Fabric, Form, Renderer};
+use super::{Fabric, Model, Renderer};
 use crate::cloth::Cloth;
+use crate::engine::gpu::runner::filled;
+use crate::engine::gpu::{need, scoped};
 use crate::error::{Error, Result};
-use crate::gpu::runner::filled;
-use crate::gpu::{need, scoped};
 
 /// Sides of a rod, and rings of each of its ends.
 const SIDES: u32 = 12;
@@ -54,8 +54,8 @@ impl Skin {
             return Err(Error::LengthMismatch { field: "fabric", expected, found });
         }
         let Some(gpu) = cloth.gpu() else {
-            let vertices = cloth.fields().map(|fields| fields.get::<crate::params::Vertex>("vertices"));
-            let positions = vertices.transpose()?.map(crate::report::positions).unwrap_or_default();
+            let vertices = cloth.fields().map(|fields| fields.get::<crate::stage::fields::Vertex>("vertices"));
+            let positions = vertices.transpose()?.map(crate::cloth::report::positions).unwrap_or_default();
             return Self::new(renderer, fabric, &positions);
         };
         if gpu.device() != renderer.device() {
@@ -116,7 +116,7 @@ impl Skin {
                 renderer.queue().write_buffer(&faces.normals, 0, &padded(fabric.normals(positions).into_iter()));
             }
         });
-        crate::gpu::runner::ready(outcome)
+        crate::engine::gpu::runner::ready(outcome)
     }
 
     fn assembled(
@@ -146,33 +146,33 @@ impl Skin {
     }
 }
 
-/// A solid's form on a GPU.
+/// A solid's model on a GPU.
 #[derive(Debug)]
 pub struct Prop {
-    /// Vertex buffers in the order of their slots, and the indices; `None` for a form without triangles.
+    /// Vertex buffers in the order of their slots, and the indices; `None` for a model without triangles.
     pub(super) buffers: Option<([wgpu::Buffer; 4], wgpu::Buffer)>,
     pub(super) count: u32,
 }
 
 impl Prop {
-    /// Uploads a form.
+    /// Uploads a model.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] if it is too large for the device, [`Error::Device`] if that fails.
-    pub fn new(renderer: &Renderer, form: &Form) -> Result<Self> {
-        if form.triangles().is_empty() {
+    pub fn new(renderer: &Renderer, model: &Model) -> Result<Self> {
+        if model.triangles().is_empty() {
             return Ok(Self { buffers: None, count: 0 });
         }
         let vertex = wgpu::BufferUsages::VERTEX;
         let upload =
             |list: &[[f32; 3]]| made(renderer, "taut solid", vertex, &padded(list.iter().map(|place| (*place).into())));
         // Solids have neither material coordinates nor strain.
-        let zeros = |bytes: usize| made(renderer, "taut zeros", vertex, &vec![0; bytes * form.positions().len()]);
-        let buffers = [upload(form.positions())?, upload(form.normals())?, zeros(8)?, zeros(4)?];
-        let triangles = bytemuck::cast_slice(form.triangles());
+        let zeros = |bytes: usize| made(renderer, "taut zeros", vertex, &vec![0; bytes * model.positions().len()]);
+        let buffers = [upload(model.positions())?, upload(model.normals())?, zeros(8)?, zeros(4)?];
+        let triangles = bytemuck::cast_slice(model.triangles());
         let indices = made(renderer, "taut solid triangles", wgpu::BufferUsages::INDEX, triangles)?;
-        Ok(Self { buffers: Some((buffers, indices)), count: 3 * form.triangles().len() as u32 })
+        Ok(Self { buffers: Some((buffers, indices)), count: 3 * model.triangles().len() as u32 })
     }
 }
 

@@ -35,24 +35,22 @@
 #[cfg(feature = "scene-files")]
 pub mod file;
 pub mod material;
-pub mod motion;
 pub mod noise;
+mod sizes;
 mod symmetry;
 
+pub use crate::cloth::motion::{Key, Motion, PinGroup, Script, SolidMotion};
+pub use crate::cloth::scene::Scene;
 #[cfg(feature = "scene-files")]
 pub use file::SceneFile;
 pub use material::Material;
-pub use motion::{Key, Motion, PinGroup, Script, SolidMotion};
 pub use noise::Noise;
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use crate::cloth::Pose;
 use crate::error::{Error, Result};
 use crate::mesh::{Mass, Mesh, MeshDescriptor};
-use crate::settings::Settings;
-use crate::solid::{self, Grid, Solid, SolidShape};
+use crate::solid::{self, Grid, Pose, Solid, SolidShape};
 use crate::stage::wind::Wind;
 
 /// The names [`Scene::named`] knows.
@@ -81,24 +79,6 @@ const FORM_RESOLUTION: u32 = 64;
 /// Distance of the pins of [`hang`], m.
 const HANG_WIDTH: f64 = 0.99;
 
-/// A cloth and where it starts.
-#[derive(Clone, Debug)]
-pub struct Scene {
-    /// One of [`NAMES`], or a name of the user's.
-    pub name: Cow<'static, str>,
-    /// The cloth at rest.
-    pub mesh: Mesh,
-    /// Start positions, one per vertex, m. Pinned vertices stay at theirs. A plane sheet of very uneven edges that
-    /// gravity lies in would lock there: its cloth starts out of the plane by up to a thousandth of its shortest edge.
-    pub start: Vec<[f32; 3]>,
-    /// What is around it.
-    pub solids: Vec<Solid>,
-    /// The settings it is meant for: wind, one-sided edges. A cloth is made with settings of the caller's choice.
-    pub settings: Settings,
-    /// What moves in the course of the scene; whoever steps the cloth applies it ([`Script::frame`]).
-    pub script: Script,
-}
-
 impl Scene {
     /// The scene of that name, with `size` vertices per side, or along the chain.
     ///
@@ -120,25 +100,6 @@ impl Scene {
             "tablecloth" => tablecloth(size),
             _ => Err(Error::UnknownScene { name: name.to_owned(), known: NAMES.join(", ") }),
         }
-    }
-
-    /// A cloth that starts at these positions, with nothing around it and default settings.
-    pub fn new(name: impl Into<Cow<'static, str>>, mesh: Mesh, start: Vec<[f32; 3]>) -> Self {
-        let (solids, settings, script) = (Vec::new(), Settings::default(), Script::default());
-        Self { name: name.into(), mesh, start, solids, settings, script }
-    }
-
-    /// The solids where they are after a time \[s\], as their velocities and the script say: for runs of which only the
-    /// cloth was recorded.
-    pub fn solids_at(&self, time: f64) -> Vec<Solid> {
-        let moved = |solid: &Solid| Solid { pose: solid.advanced(time as f32), ..solid.clone() };
-        let mut solids: Vec<Solid> = self.solids.iter().map(moved).collect();
-        for motion in &self.script.solids {
-            if let Some(solid) = solids.get_mut(motion.solid) {
-                solid.pose = motion.pose(time);
-            }
-        }
-        solids
     }
 
     fn at_rest(name: &'static str, descriptor: MeshDescriptor) -> Result<Self> {

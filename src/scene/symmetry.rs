@@ -3,11 +3,11 @@
 use glam::{DQuat, DVec3};
 
 use super::{Motion, Scene};
-use crate::cloth::Pose;
-use crate::hold::Hold;
-use crate::settings::Settings;
+use crate::cloth::hold::Hold;
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::StepBounds;
+use crate::solid::Pose;
 use crate::solid::{Solid, SolidShape};
-use crate::substeps::StepBounds;
 
 impl Scene {
     /// Whether nothing will bend the cloth, with these settings: it is flat, gravity is along it, and wind, solids,

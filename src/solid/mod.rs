@@ -10,18 +10,20 @@ pub(crate) mod grid;
 #[cfg(test)]
 mod judge;
 mod lathe;
+mod pose;
+mod row;
 
 use std::sync::Arc;
 
-use glam::{DQuat, DVec3, Quat, UVec3, Vec3, Vec4};
+use glam::{DQuat, DVec3, UVec3, Vec3, Vec4};
 
 pub use body::Body;
 pub use grid::Grid;
 pub use lathe::{icosphere, mannequin};
+pub use pose::Pose;
+pub use row::SolidRow;
 
-use crate::cloth::Pose;
 use crate::error::{Error, Result};
-use crate::params::SolidRow;
 
 /// The form of a solid, in its own coordinates.
 #[derive(Clone, Debug)]
@@ -102,14 +104,6 @@ impl Solid {
     pub fn at(mut self, translation: [f32; 3]) -> Self {
         self.pose = Pose { translation, ..Pose::default() };
         self
-    }
-
-    /// Signed distance of a point from the surface, thickness left out \[m\]: negative inside.
-    pub fn distance(&self, point: [f32; 3]) -> f32 {
-        let row = Self { thickness: 0.0, ..self.clone() }.row(self.pose, 0);
-        let rotation = Quat::from_vec4(row.start_rotation);
-        let local = rotation.inverse() * (Vec3::from(point) - row.start_position);
-        crate::stage::distance::signed_distance(&row, self.distances(), local).1
     }
 
     /// Nodes of its grid; none for other shapes.

@@ -11,10 +11,10 @@
 //! The choice depends on the mesh, on the settings and on strain and load that the device measured, never on timing:
 //! the same input takes the same way.
 
+use crate::engine::fields::{Inputs, Spec};
 use crate::error::Result;
-use crate::fields::{Inputs, Spec};
-use crate::program::Recorder;
 use crate::solver::{FastProjection, Solver, YarnSweep};
+use crate::stage::Recorder;
 use crate::stage::parameter::Table;
 use crate::stage::{Stage, control, strain};
 
@@ -52,13 +52,13 @@ impl Stage for Auto {
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let sizes = recorder.sizes();
-        let woven = recorder.families().len() <= FAMILIES && sizes.edges >= LENGTH * sizes.yarns;
+        let woven = recorder.families().len() <= FAMILIES && sizes.edges() >= LENGTH * sizes.yarns();
         if !woven {
             self.projection.record(recorder);
             return;
         }
         self.sweep.record(recorder);
-        if recorder.moment.last_substep && recorder.longest_yarn() > LONG {
+        if recorder.about.moment.last_substep && recorder.longest_yarn() > LONG {
             control::repeat_strained(recorder, 0, 1, |recorder| {
                 strain::keep(recorder);
                 self.projection.record(recorder);

@@ -5,7 +5,8 @@
 //! neighbors are, so the result has the same bits for any division of the yarns among threads.
 
 use crate::lanes::{LANES, Vec3s, Wide};
-use crate::params::{Link, YarnSpan};
+use crate::mesh::Link;
+use crate::mesh::yarns::YarnRow;
 
 /// Pivots that rounding has eaten are held at this part of the diagonal.
 pub(super) const SMALLEST_PIVOT: f32 = 1e-5;
@@ -68,7 +69,7 @@ pub(super) struct Links {
 /// A yarn per lane at most, all open, or all closed and of one length.
 #[derive(Debug)]
 pub(super) struct Bundle<'a> {
-    yarns: &'a [YarnSpan],
+    yarns: &'a [YarnRow],
     longest: usize,
     /// First edge of each lane's yarn; a lane without a yarn repeats the first.
     firsts: [usize; LANES],
@@ -79,8 +80,8 @@ pub(super) struct Bundle<'a> {
 
 impl<'a> Bundle<'a> {
     /// All yarns in bundles, in their order; yarns without edges are left out.
-    pub(super) fn all(yarns: &'a [YarnSpan]) -> impl Iterator<Item = Self> {
-        let alike = |a: &YarnSpan, b: &YarnSpan| {
+    pub(super) fn all(yarns: &'a [YarnRow]) -> impl Iterator<Item = Self> {
+        let alike = |a: &YarnRow, b: &YarnRow| {
             a.closed == b.closed && (a.closed == 0 || a.count == b.count) && (a.count > 0) == (b.count > 0)
         };
         yarns
@@ -100,7 +101,7 @@ impl<'a> Bundle<'a> {
             })
     }
 
-    pub(super) fn yarns(&self) -> &'a [YarnSpan] {
+    pub(super) fn yarns(&self) -> &'a [YarnRow] {
         self.yarns
     }
 
@@ -151,7 +152,7 @@ impl<'a> Bundle<'a> {
     }
 
     /// A value of each yarn; 0 in lanes without one.
-    pub(super) fn per_lane(&self, value: impl Fn(&YarnSpan) -> f32) -> Wide {
+    pub(super) fn per_lane(&self, value: impl Fn(&YarnRow) -> f32) -> Wide {
         let mut values = [0.0; LANES];
         for (lane, yarn) in values.iter_mut().zip(self.yarns) {
             *lane = value(yarn);

@@ -23,25 +23,27 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::program::{Kernel, Pattern};
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::params::{Clock, Frame, YarnSpan};
-use crate::program::{Kernel, Recorder, Shape};
+use crate::mesh::yarns::YarnRow;
 use crate::solver::bundle::SMALLEST_PIVOT;
-use crate::solver::line_solve::{self, YarnView, kernel, lanes, yarns_of};
+use crate::solver::line_solve::{self, YarnView, dispatch_family, kernel, yarns_of};
 use crate::solver::yarn_sweep::YarnSweepLive;
-use crate::source::{Constant, Source};
+use crate::stage::Recorder;
 use crate::stage::edge::between;
+use crate::stage::fields::{Clock, Frame};
 
 static SOURCE: Source = Source::new("chords", include_str!("../../shaders/chords.wgsl"))
     .constants(&[("COARSEST", Constant::U32(COARSEST as u32)), ("TAUT", Constant::F32(TAUT))])
     .shares(&[&line_solve::SOURCE]);
 
 /// Projects the chords of one yarn, all levels.
-pub static PROJECT_CHORDS: Kernel = kernel("project_chords", &SOURCE, project_chords_body);
+pub(crate) static PROJECT_CHORDS: Kernel = kernel("project_chords", &SOURCE, project_chords_body);
 /// Starts the chords' part of a substep where the load is large.
-pub static OPEN_CHORDS: Kernel =
-    Kernel::new("open_chords", &SOURCE, open_chords_body).shape(Shape::Group).aliases(&[("decisions", "guards")]);
+pub(crate) static OPEN_CHORDS: Kernel =
+    Kernel::new("open_chords", &SOURCE, open_chords_body).pattern(Pattern::Group).aliases(&[("decisions", "guards")]);
 
 /// Fewest chords of a yarn.
 const COARSEST: usize = 4;
@@ -51,7 +53,7 @@ const COARSEST: usize = 4;
 const TAUT: f32 = 1.0001;
 
 /// Records the chords of all families, which run where the expected load s is above `chords_from`.
-pub fn record(recorder: &mut Recorder<'_>) {
+pub(crate) fn record(recorder: &mut Recorder<'_>) {
     let levels = (recorder.longest_yarn() as usize / COARSEST).checked_ilog2().unwrap_or(0);
     if levels == 0 {
         return;
@@ -60,9 +62,8 @@ pub fn record(recorder: &mut Recorder<'_>) {
         recorder.dispatch_range(&OPEN_CHORDS, 0..1, [own, recorder.guard(), 0, 0]);
     };
     recorder.repeat_opened(1, open, |recorder| {
-        let lanes = lanes(recorder);
-        for family in recorder.families().iter().rev() {
-            recorder.dispatch_range(&PROJECT_CHORDS, family.start * lanes..family.end * lanes, [lanes, levels, 0, 0]);
+        for family in (0..recorder.families().len()).rev() {
+            dispatch_family(recorder, &PROJECT_CHORDS, family, [levels, 0], &[]);
         }
     });
 }
@@ -100,7 +101,7 @@ fn project_chords_body(run: &mut Run<'_>) -> Result<()> {
 /// One level of a yarn.
 struct Chords<'a> {
     cloth: &'a YarnView<'a>,
-    yarn: &'a YarnSpan,
+    yarn: &'a YarnRow,
     count: usize,
     slack: f32,
 }

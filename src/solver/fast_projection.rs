@@ -55,16 +55,19 @@
 
 use glam::Vec3;
 
-use crate::cpu::{Run, group_sum};
+use crate::engine::cpu::{Run, group_sum};
+use crate::engine::fields::{Domain, Inputs, Spec};
+use crate::engine::layout::{GROUP, element};
+use crate::engine::program::{Kernel, Pattern, Renames};
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::fields::{Domain, Inputs, Spec};
-use crate::params::{Clock, FAR, Frame, GROUP, Link, Vertex, element, sums};
-use crate::program::{Kernel, Recorder, Shape};
+use crate::mesh::Link;
 use crate::solver::{Solver, line_preconditioner, line_solve, warm_start};
-use crate::source::{Constant, Source};
+use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, Stretch, stretch_of};
-use crate::stage::fields::{lightest, mass, rest};
+use crate::stage::fields::{Clock, FAR, Frame, Vertex, sums};
 use crate::stage::freedom::Freedom;
+use crate::stage::magnitude::{lightest, mass, rest};
 use crate::stage::parameter::{Parameter, Parameters, Table, Takes, Value, parameter};
 use crate::stage::{Stage, conjugate_gradient, load, reduce, strain};
 use crate::vector::{padded, xyz};
@@ -85,16 +88,16 @@ element! {
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
-    Spec::of::<[f32; 4]>("directions", Domain::Edges, "xyz: gradient of the constraint at the head, w: 1/A_ee [kg]")
+    Spec::of::<[f32; 4]>("directions", Domain::EDGES, "xyz: gradient of the constraint at the head, w: 1/A_ee [kg]")
         .persistent()
         .floor(|_| Ok(1.0)),
-    Spec::of::<[f32; 4]>("pulls", Domain::Vertices, "W Jᵀ p [m]").floor(|f| Ok(f.largest("searches")? / lightest(f)?)),
-    Spec::of::<f32>("residuals", Domain::Edges, "r = C − A x [m]").floor(rest),
-    Spec::of::<f32>("solutions", Domain::Edges, "x: multipliers h²δλ [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
-    Spec::of::<f32>("searches", Domain::Edges, "p: search direction [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
-    Spec::of::<f32>("products", Domain::Edges, "q = A p [m]")
+    Spec::of::<[f32; 4]>("pulls", Domain::VERTICES, "W Jᵀ p [m]").floor(|f| Ok(f.largest("searches")? / lightest(f)?)),
+    Spec::of::<f32>("residuals", Domain::EDGES, "r = C − A x [m]").floor(rest),
+    Spec::of::<f32>("solutions", Domain::EDGES, "x: multipliers h²δλ [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
+    Spec::of::<f32>("searches", Domain::EDGES, "p: search direction [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
+    Spec::of::<f32>("products", Domain::EDGES, "q = A p [m]")
         .floor(|f| Ok(8.0 * f.largest("searches")? / lightest(f)?)),
-    Spec::of::<f32>("preconditioned", Domain::Edges, "z = P r [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
+    Spec::of::<f32>("preconditioned", Domain::EDGES, "z = P r [kg·m]").floor(|f| Ok(rest(f)? * mass(f)?)),
     Spec::of::<FastProjectionLive>(
         "fast_projection",
         Domain::Fixed(1),
@@ -104,18 +107,18 @@ pub(crate) const FIELDS: &[Spec] = &[
 ];
 
 /// Constraint, direction and diagonal of one edge.
-pub static LINEARIZE: Kernel = Kernel::new("linearize", &SOURCE, linearize_body);
+pub(crate) static LINEARIZE: Kernel = Kernel::new("linearize", &SOURCE, linearize_body);
 /// Where the linear solve ends.
-pub static AIM_PROJECTION: Kernel =
-    Kernel::new("aim_projection", &SOURCE, aim_projection_body).shape(Shape::Group).aliases(&[("totals", "sums")]);
+pub(crate) static AIM_PROJECTION: Kernel =
+    Kernel::new("aim_projection", &SOURCE, aim_projection_body).pattern(Pattern::Group).aliases(&[("totals", "sums")]);
 /// First half of the operator: y = W Jᵀ p.
-pub static GATHER_PULLS: Kernel = Kernel::new("gather_pulls", &SOURCE, gather_pulls_body);
+pub(crate) static GATHER_PULLS: Kernel = Kernel::new("gather_pulls", &SOURCE, gather_pulls_body);
 /// Residual of the Schur form.
-pub static SETTLE_RESIDUAL: Kernel = Kernel::new("settle_residual", &SOURCE, settle_residual_body);
+pub(crate) static SETTLE_RESIDUAL: Kernel = Kernel::new("settle_residual", &SOURCE, settle_residual_body);
 /// Second half: q = J y.
-pub static APPLY_OPERATOR: Kernel = Kernel::new("apply_operator", &SOURCE, apply_operator_body);
+pub(crate) static APPLY_OPERATOR: Kernel = Kernel::new("apply_operator", &SOURCE, apply_operator_body);
 /// u −= W Jᵀ μ.
-pub static APPLY_MULTIPLIERS: Kernel = Kernel::new("apply_multipliers", &SOURCE, apply_multipliers_body);
+pub(crate) static APPLY_MULTIPLIERS: Kernel = Kernel::new("apply_multipliers", &SOURCE, apply_multipliers_body);
 
 /// Part of its length below which an edge counts as compressed: the quadratic constraint overshoots by l/(2|d|) there.
 const COMPRESSED: f32 = 0.5;
@@ -207,12 +210,11 @@ impl Stage for FastProjection {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        let edges = recorder.sizes().edges as u32;
+        let edges = recorder.sizes().edges() as u32;
         let inner = self.inner_iterations.unwrap_or(edges + edges / 4 + 8);
         // Multipliers of another set of contacts are no guess for this one.
-        let warm = self.warm_start.is_some() && !recorder.moment.constrained;
-        let context: &'static [(&'static str, &'static str)] =
-            if warm { &[("vertices", "warm_vertices")] } else { &[] };
+        let warm = self.warm_start.is_some() && !recorder.about.moment.constrained;
+        let context: Renames = if warm { &[("vertices", "warm_vertices")] } else { &[] };
         if warm {
             warm_start::begin(recorder);
         }
@@ -220,7 +222,7 @@ impl Stage for FastProjection {
             if warm {
                 warm_start::soften(recorder);
             }
-            recorder.renaming(context, |recorder| recorder.dispatch(&LINEARIZE, Domain::Edges));
+            recorder.renaming(context, |recorder| recorder.dispatch(&LINEARIZE, Domain::EDGES));
             if recorder.between_pins() {
                 line_preconditioner::keep_slack(recorder);
             }
@@ -244,7 +246,7 @@ impl Stage for FastProjection {
                     apply,
                     precondition,
                 );
-                recorder.dispatch(&APPLY_MULTIPLIERS, Domain::Vertices);
+                recorder.dispatch(&APPLY_MULTIPLIERS, Domain::VERTICES);
                 solve
             });
             load::note(recorder);
@@ -328,7 +330,7 @@ impl FastProjection {
 impl Preconditioner {
     /// Elements that r·z and r·r run over: in the Schur form those of the first family, because r is 0 in the other.
     fn words(self, recorder: &Recorder<'_>) -> usize {
-        if self == Self::LinesSchur { recorder.family_edges()[0].end as usize } else { recorder.sizes().edges }
+        if self == Self::LinesSchur { recorder.family_edges()[0].end as usize } else { recorder.sizes().edges() }
     }
 
     /// Records the start of a solve that has been linearized: first solution, residual and search direction.
@@ -337,9 +339,9 @@ impl Preconditioner {
             // μ_v = A_vv⁻¹ C_v; r_u = C_u − A_uv μ_v, r_v = 0.
             line_preconditioner::solve_family(recorder, 1, false, &[("preconditioned", "solutions")]);
             gather(recorder, 1, &[("searches", "solutions")]);
-            recorder.dispatch(&APPLY_OPERATOR, Domain::Edges);
+            recorder.dispatch(&APPLY_OPERATOR, Domain::EDGES);
             let first_family = recorder.family_edges()[0].end;
-            let edges = recorder.sizes().edges as u32;
+            let edges = recorder.sizes().edges() as u32;
             recorder.dispatch_range(&SETTLE_RESIDUAL, 0..edges, [first_family, 0, 0, 0]);
         }
         self.record(recorder, true);
@@ -348,8 +350,7 @@ impl Preconditioner {
     /// Records z = P r and the leaves of r·z and r·r where P is more than the diagonal, which other kernels bring
     /// along; at the start z is the search direction.
     fn record(self, recorder: &mut Recorder<'_>, start: bool) {
-        let renames: &'static [(&'static str, &'static str)] =
-            if start { &[("preconditioned", "searches")] } else { &[] };
+        let renames: Renames = if start { &[("preconditioned", "searches")] } else { &[] };
         match self {
             Self::Lines => line_preconditioner::solve_all(recorder, renames),
             Self::LinesSchur => {
@@ -357,10 +358,10 @@ impl Preconditioner {
                 line_preconditioner::solve_family(recorder, 0, false, renames);
                 gather(recorder, 0, if start { &[] } else { &[("searches", "preconditioned")] });
                 let second = recorder.family_edges()[1].clone();
-                let products: &'static [(&'static str, &'static str)] =
-                    if start { &[] } else { &[("searches", "preconditioned")] };
-                recorder.dispatch_with(&APPLY_OPERATOR, second, [0; 4], products);
-                let renames: &'static [(&'static str, &'static str)] = if start {
+                let products: Renames = if start { &[] } else { &[("searches", "preconditioned")] };
+                let edges = recorder.sizes().edges() as u32;
+                recorder.dispatch_slice(&APPLY_OPERATOR, second, edges, [0; 4], products);
+                let renames: Renames = if start {
                     &[("residuals", "products"), ("preconditioned", "searches")]
                 } else {
                     &[("residuals", "products")]
@@ -375,18 +376,18 @@ impl Preconditioner {
 }
 
 /// Records `pulls` = W Jᵀ `searches` of one family's edges.
-fn gather(recorder: &mut Recorder<'_>, family: usize, renames: &'static [(&'static str, &'static str)]) {
+fn gather(recorder: &mut Recorder<'_>, family: usize, renames: Renames) {
     let edges = recorder.family_edges()[family].clone();
-    let vertices = recorder.sizes().vertices as u32;
+    let vertices = recorder.sizes().vertices() as u32;
     recorder.dispatch_with(&GATHER_PULLS, 0..vertices, [edges.start, edges.end, 0, 0], renames);
 }
 
 /// Records `products` = A `searches` and the reduction of their dot product.
 fn apply(recorder: &mut Recorder<'_>) {
     let sizes = recorder.sizes();
-    recorder.dispatch_range(&GATHER_PULLS, 0..sizes.vertices as u32, [0, sizes.edges as u32, 0, 0]);
-    recorder.dispatch(&APPLY_OPERATOR, Domain::Edges);
-    reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().edges, sums::CURVATURE);
+    recorder.dispatch_range(&GATHER_PULLS, 0..sizes.vertices() as u32, [0, sizes.edges() as u32, 0, 0]);
+    recorder.dispatch(&APPLY_OPERATOR, Domain::EDGES);
+    reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().edges(), sums::CURVATURE);
 }
 
 fn linearize_body(run: &mut Run<'_>) -> Result<()> {

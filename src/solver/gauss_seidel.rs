@@ -23,13 +23,15 @@ use std::ops::Range;
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::program::{Kernel, Pattern};
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::params::{Clock, Frame, Link, Vertex};
-use crate::program::{Kernel, Recorder, Shape};
+use crate::mesh::Link;
 use crate::solver::Solver;
-use crate::source::Source;
+use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, stretch_of};
+use crate::stage::fields::{Clock, Frame, Vertex};
 use crate::stage::freedom::Freedom;
 use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
 use crate::stage::{Stage, strain};
@@ -39,7 +41,8 @@ static SOURCE: Source =
     Source::new("gauss_seidel", include_str!("../../shaders/gauss_seidel.wgsl")).shares(&[&edge::SOURCE]);
 
 /// Projects one edge.
-pub static PROJECT_EDGE: Kernel = Kernel::new("project_edge", &SOURCE, project_edge_body).shape(Shape::Scatter);
+pub(crate) static PROJECT_EDGE: Kernel =
+    Kernel::new("project_edge", &SOURCE, project_edge_body).pattern(Pattern::Scatter);
 
 /// Sweeps of a seeded order before it repeats within one substep.
 const PERIOD: u32 = 8;
@@ -69,15 +72,15 @@ impl Stage for GaussSeidel {
         let checks = self.sweeps / per_check;
         let rounds = if self.seed.is_some() { checks.div_ceil(PERIOD) } else { checks };
         let period = checks / rounds;
-        let frame = recorder.frame();
+        let (frame, edges) = (recorder.frame(), recorder.sizes().edges() as u32);
         recorder.repeat(rounds, |recorder| {
             for check in 0..period {
                 for sweep in 0..per_check {
                     // The last substep is recorded apart, and has orders of its own.
-                    let last = u64::from(recorder.moment.last_substep) << 32;
+                    let last = u64::from(recorder.about.moment.last_substep) << 32;
                     let number = last | u64::from(check * per_check + sweep);
                     for color in self.order(recorder.colors(), frame, number) {
-                        recorder.dispatch_range(&PROJECT_EDGE, color, [0; 4]);
+                        recorder.dispatch_slice(&PROJECT_EDGE, color, edges, [0; 4], &[]);
                     }
                 }
                 strain::record(recorder, per_check, 0);

@@ -14,16 +14,19 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Inputs, Spec};
+use crate::engine::layout::element;
+use crate::engine::program::Kernel;
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::{Domain, Inputs, Spec};
-use crate::params::{Clock, Frame, Link, Vertex, element};
-use crate::program::{Kernel, Recorder};
+use crate::mesh::Link;
 use crate::solver::Solver;
-use crate::source::Source;
+use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, stretch_of};
-use crate::stage::fields::{mass, span};
+use crate::stage::fields::{Clock, Frame, Vertex};
 use crate::stage::freedom::Freedom;
+use crate::stage::magnitude::{grain, mass};
 use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
 use crate::stage::{Stage, strain};
 use crate::vector::{padded, xyz};
@@ -42,15 +45,15 @@ element! {
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
-    Spec::of::<[f32; 4]>("corrections", Domain::Edges, "pull of an edge on its tail [kg·m]")
-        .floor(|f| Ok(span(f)? * mass(f)?)),
+    Spec::of::<[f32; 4]>("corrections", Domain::EDGES, "pull of an edge on its tail [kg·m]")
+        .floor(|f| Ok(grain(f)? * mass(f)?)),
     Spec::of::<JacobiLive>("jacobi", Domain::Fixed(1), "parameters that may change from frame to frame").input(),
 ];
 
 /// Proposal of one edge.
-pub static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", &SOURCE, correct_edge_body);
+pub(crate) static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", &SOURCE, correct_edge_body);
 /// Blend of the proposals at one vertex.
-pub static GATHER_CORRECTIONS: Kernel = Kernel::new("gather_corrections", &SOURCE, gather_corrections_body);
+pub(crate) static GATHER_CORRECTIONS: Kernel = Kernel::new("gather_corrections", &SOURCE, gather_corrections_body);
 
 /// Parameters of the sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,8 +87,8 @@ impl Stage for Jacobi {
         let per_check = self.sweeps_per_check.min(self.sweeps);
         recorder.repeat(self.sweeps / per_check, |recorder| {
             for _ in 0..per_check {
-                recorder.dispatch(&CORRECT_EDGE, Domain::Edges);
-                recorder.dispatch(&GATHER_CORRECTIONS, Domain::Vertices);
+                recorder.dispatch(&CORRECT_EDGE, Domain::EDGES);
+                recorder.dispatch(&GATHER_CORRECTIONS, Domain::VERTICES);
             }
             strain::record(recorder, per_check, 0);
         });

@@ -3,29 +3,31 @@
 //!
 //! [`crate::solver::fast_projection`] says what that is good for, [`crate::solver::line_solve`] how a block is solved.
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::program::{Kernel, Renames};
+use crate::engine::source::Source;
 use crate::error::Result;
 use crate::lanes::{LANES, Vec3s, Wide};
-use crate::params::{Frame, Link, Vertex};
-use crate::program::{Kernel, Recorder};
+use crate::mesh::Link;
 use crate::solver::bundle::{Bundle, Rows, Scratch};
 use crate::solver::fast_projection::FastProjectionLive;
-use crate::solver::line_solve::{self, kept_strain, kernel, lanes, yarns_of};
-use crate::source::Source;
+use crate::solver::line_solve::{self, dispatch_family, kept_strain, kernel, lanes, yarns_of};
+use crate::stage::Recorder;
+use crate::stage::fields::{Frame, Vertex};
 use crate::stage::freedom::{Constraint, Freedom, Limited};
 
 static SOURCE: Source = Source::new("line_preconditioner", include_str!("../../shaders/line_preconditioner.wgsl"))
     .shares(&[&line_solve::SOURCE]);
 
 /// Preconditions a linear solve by one yarn's block of the matrix.
-pub static SOLVE_YARN: Kernel = kernel("solve_yarn", &SOURCE, solve_yarn_body);
+pub(crate) static SOLVE_YARN: Kernel = kernel("solve_yarn", &SOURCE, solve_yarn_body);
 
 /// Takes what a yarn between two pins keeps out of the constraints of a linear solve.
-pub static KEEP_SLACK: Kernel = kernel("keep_slack", &SOURCE, keep_slack_body);
+pub(crate) static KEEP_SLACK: Kernel = kernel("keep_slack", &SOURCE, keep_slack_body);
 
 /// Records that yarns between two pins keep their mean constraint, for the linear solve that has been set up in
 /// `residuals` and `directions`.
-pub fn keep_slack(recorder: &mut Recorder<'_>) {
+pub(crate) fn keep_slack(recorder: &mut Recorder<'_>) {
     let lanes = lanes(recorder);
     let yarns = recorder.families().last().map_or(0, |family| family.end);
     recorder.dispatch_range(&KEEP_SLACK, 0..yarns * lanes, [lanes, 0, 0, 0]);
@@ -33,22 +35,15 @@ pub fn keep_slack(recorder: &mut Recorder<'_>) {
 
 /// Records `preconditioned` (or the field that stands for it) = P `residuals` for the linear solve that is set up in
 /// `directions`. Yarns share no edge, so all families go at once.
-pub fn solve_all(recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {
+pub(crate) fn solve_all(recorder: &mut Recorder<'_>, renames: Renames) {
     let lanes = lanes(recorder);
     let yarns = recorder.families().last().map_or(0, |family| family.end);
     recorder.dispatch_with(&SOLVE_YARN, 0..yarns * lanes, [lanes, 0, 0, 0], renames);
 }
 
 /// Records the same for the yarns of one family alone, or its negative.
-pub fn solve_family(
-    recorder: &mut Recorder<'_>,
-    family: usize,
-    negative: bool,
-    renames: &'static [(&'static str, &'static str)],
-) {
-    let (lanes, yarns) = (lanes(recorder), recorder.families()[family].clone());
-    let arguments = [lanes, 0, negative.into(), 0];
-    recorder.dispatch_with(&SOLVE_YARN, yarns.start * lanes..yarns.end * lanes, arguments, renames);
+pub(crate) fn solve_family(recorder: &mut Recorder<'_>, family: usize, negative: bool, renames: Renames) {
+    dispatch_family(recorder, &SOLVE_YARN, family, [0, negative.into()], renames);
 }
 
 fn solve_yarn_body(run: &mut Run<'_>) -> Result<()> {

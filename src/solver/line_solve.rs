@@ -32,16 +32,34 @@
 //! | W_k n_k, residual; then f = b_k/pivot of k − 1; y, g over the own pivot; μ | `line_rows.state` | |
 //! | last rows of the runs | `separators` | |
 
-use crate::cpu::{Run, Shared, SharedVectors};
+use glam::{Vec3, Vec4};
+
+use crate::engine::cpu::{Run, Shared, SharedVectors};
+use crate::engine::fields::{Domain, Spec};
+use crate::engine::layout::{GROUP, element};
+use crate::engine::program::{Body, Kernel, Pattern, Renames};
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::fields::{Domain, Spec};
-use crate::params::{Clock, Frame, GROUP, LineRow, Link, Vertex, YarnSpan};
-use crate::program::{Body, Kernel, Recorder, Shape};
+use crate::mesh::Link;
+use crate::mesh::yarns::YarnRow;
 use crate::solver::bundle::SMALLEST_PIVOT;
 use crate::solver::yarn_sweep::YarnSweepLive;
-use crate::source::{Constant, Source};
+use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, between};
+use crate::stage::fields::{Clock, Frame, Vertex};
 use crate::stage::freedom::Freedom;
+
+element! {
+    /// A row of a line solve in memory.
+    pub struct LineRow {
+        /// Gradient of the constraint at the head.
+        pub(crate) direction: Vec3,
+        /// Diagonal of the matrix \[1/kg\].
+        pub(crate) diagonal: f32,
+        /// W times the direction at the tail, and the residual; then steps of the elimination and the solution.
+        pub(crate) state: Vec4,
+    }
+}
 
 /// The WGSL twin, for files that solve along yarns.
 pub(super) static SOURCE: Source = Source::new("line_solve", include_str!("../../shaders/line_solve.wgsl"))
@@ -50,11 +68,11 @@ pub(super) static SOURCE: Source = Source::new("line_solve", include_str!("../..
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] =
-    &[Spec::of::<LineRow>("line_rows", Domain::Edges, "rows of a line solve, then its steps and solution").scratch()];
+    &[Spec::of::<LineRow>("line_rows", Domain::EDGES, "rows of a line solve, then its steps and solution").scratch()];
 
 /// A taut yarn of m edges has a condition of about m²; meshes that are compared in lock-step have yarns of about eight.
 pub(super) const fn kernel(name: &'static str, source: &'static Source, body: Body) -> Kernel {
-    Kernel::new(name, source, body).shape(Shape::Lines).amplification(64.0)
+    Kernel::new(name, source, body).pattern(Pattern::Lines).amplification(64.0)
 }
 
 /// Edges that one invocation eliminates, about: longer runs use fewer invocations, shorter ones more separators.
@@ -65,10 +83,23 @@ pub(super) fn lanes(recorder: &Recorder<'_>) -> u32 {
     recorder.longest_yarn().div_ceil(RUN).next_power_of_two().clamp(1, GROUP as u32)
 }
 
+/// Launches a line kernel on a family of yarns, which share no vertex, with two arguments of its own.
+pub(super) fn dispatch_family(
+    recorder: &mut Recorder<'_>,
+    kernel: &'static Kernel,
+    family: usize,
+    [first, second]: [u32; 2],
+    renames: Renames,
+) {
+    let (lanes, yarns) = (lanes(recorder), recorder.families()[family].clone());
+    let whole = recorder.sizes().yarns() as u32 * lanes;
+    recorder.dispatch_slice(kernel, yarns.start * lanes..yarns.end * lanes, whole, [lanes, first, second, 0], renames);
+}
+
 /// The yarns of a dispatch.
-pub(super) fn yarns_of<'a>(run: &mut Run<'a>) -> Result<&'a [YarnSpan]> {
+pub(super) fn yarns_of<'a>(run: &mut Run<'a>) -> Result<&'a [YarnRow]> {
     let lanes = run.arguments()[0] as usize;
-    let yarns = run.read::<YarnSpan>("yarns")?;
+    let yarns = run.read::<YarnRow>("yarns")?;
     Ok(&yarns[run.range().start / lanes..run.range().end / lanes])
 }
 
@@ -101,7 +132,7 @@ impl<'a> YarnView<'a> {
     }
 
     /// Strain that a yarn between two pins keeps: its mean, as far as it may; 0 for any other.
-    pub(super) fn slack(&self, yarn: &YarnSpan) -> f32 {
+    pub(super) fn slack(&self, yarn: &YarnRow) -> f32 {
         let most = self.live.slack * self.frame.strain_limit;
         let band = Band::of(self.frame);
         kept_strain(most, self.edges, self.vertices, yarn, |e| {
@@ -119,7 +150,7 @@ pub(super) fn kept_strain(
     most: f32,
     edges: &[Link],
     vertices: &[Vertex],
-    yarn: &YarnSpan,
+    yarn: &YarnRow,
     excess: impl Fn(usize) -> f32,
 ) -> f32 {
     if yarn.count == 0 || yarn.closed != 0 {

@@ -22,74 +22,78 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Spec};
+use crate::engine::program::Kernel;
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::fields::{Domain, Spec};
-use crate::params::{Clock, FAR, Frame, Link, Vertex};
-use crate::program::{Kernel, Recorder};
+use crate::mesh::Link;
 use crate::solver::fast_projection::FastProjectionLive;
-use crate::source::{Constant, Source};
-use crate::stage::fields::{mass, rest, span};
+use crate::stage::Recorder;
+use crate::stage::fields;
+use crate::stage::fields::{Clock, FAR, Frame, Vertex};
 use crate::stage::load;
+use crate::stage::magnitude::{grain, mass, rest};
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("warm_start", include_str!("../../shaders/warm_start.wgsl"))
-    .constants(&[("LARGEST_LOAD", Constant::F32(LARGEST_LOAD))]);
+    .constants(&[("LARGEST_LOAD", Constant::F32(LARGEST_LOAD))])
+    .shares(&[&fields::SOURCE]);
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
-    Spec::of::<f32>("multipliers", Domain::Edges, "μ: multipliers of the substep, or of the one before [kg·m]")
+    Spec::of::<f32>("multipliers", Domain::EDGES, "μ: multipliers of the substep, or of the one before [kg·m]")
         .persistent()
         .floor(|f| Ok(rest(f)? * mass(f)?)),
     Spec::of::<[f32; 4]>(
         "predictions",
-        Domain::Vertices,
+        Domain::VERTICES,
         "xyz: displacements before the projection [m], w: shortest edge [m]",
     )
-    .floor(span),
-    Spec::of::<Vertex>("warm_vertices", Domain::Vertices, "positions [m] and inverses of mass with tension [1/kg]"),
+    .floor(grain),
+    Spec::of::<Vertex>("warm_vertices", Domain::VERTICES, "positions [m] and inverses of mass with tension [1/kg]"),
 ];
 
 /// Keeps the prediction.
-pub static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", &SOURCE, keep_prediction_body);
+pub(crate) static KEEP_PREDICTION: Kernel = Kernel::new("keep_prediction", &SOURCE, keep_prediction_body);
 /// First guess of a multiplier.
-pub static CARRY_MULTIPLIER: Kernel = Kernel::new("carry_multiplier", &SOURCE, carry_multiplier_body);
+pub(crate) static CARRY_MULTIPLIER: Kernel = Kernel::new("carry_multiplier", &SOURCE, carry_multiplier_body);
 /// What a pin bears of it.
-pub static BEAR_MULTIPLIER: Kernel = Kernel::new("bear_multiplier", &SOURCE, bear_multiplier_body);
+pub(crate) static BEAR_MULTIPLIER: Kernel = Kernel::new("bear_multiplier", &SOURCE, bear_multiplier_body);
 /// 1/H of a vertex.
-pub static SOFTEN: Kernel = Kernel::new("soften", &SOURCE, soften_body);
+pub(crate) static SOFTEN: Kernel = Kernel::new("soften", &SOURCE, soften_body);
 /// Moves a vertex by what its momentum balance lacks.
-pub static RELAX: Kernel = Kernel::new("relax", &SOURCE, relax_body);
+pub(crate) static RELAX: Kernel = Kernel::new("relax", &SOURCE, relax_body);
 /// Constraint after that.
-pub static WARM_RESIDUAL: Kernel = Kernel::new("warm_residual", &SOURCE, warm_residual_body);
+pub(crate) static WARM_RESIDUAL: Kernel = Kernel::new("warm_residual", &SOURCE, warm_residual_body);
 /// Adds a solution to the multiplier.
-pub static NOTE_MULTIPLIER: Kernel = Kernel::new("note_multiplier", &SOURCE, note_multiplier_body);
+pub(crate) static NOTE_MULTIPLIER: Kernel = Kernel::new("note_multiplier", &SOURCE, note_multiplier_body);
 
 /// Load s of an edge above which its multiplier is not carried over.
 const LARGEST_LOAD: f32 = 5.0;
 
 /// Records the start of a projection.
 pub(super) fn begin(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&KEEP_PREDICTION, Domain::Vertices);
-    recorder.dispatch(&CARRY_MULTIPLIER, Domain::Edges);
-    recorder.dispatch(&BEAR_MULTIPLIER, Domain::Vertices);
-    recorder.dispatch_renamed(&load::NOTE_TENSION, Domain::Edges, &[("solutions", "multipliers")]);
+    recorder.dispatch(&KEEP_PREDICTION, Domain::VERTICES);
+    recorder.dispatch(&CARRY_MULTIPLIER, Domain::EDGES);
+    recorder.dispatch(&BEAR_MULTIPLIER, Domain::VERTICES);
+    recorder.dispatch_renamed(&load::NOTE_TENSION, Domain::EDGES, &[("solutions", "multipliers")]);
 }
 
 /// Records H of one iteration; comes before linearizing.
 pub(super) fn soften(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&SOFTEN, Domain::Vertices);
+    recorder.dispatch(&SOFTEN, Domain::VERTICES);
 }
 
 /// Records F of one iteration; comes after linearizing.
 pub(super) fn relax(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&RELAX, Domain::Vertices);
-    recorder.dispatch(&WARM_RESIDUAL, Domain::Edges);
+    recorder.dispatch(&RELAX, Domain::VERTICES);
+    recorder.dispatch(&WARM_RESIDUAL, Domain::EDGES);
 }
 
 /// Records the end of one iteration.
 pub(super) fn note(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&NOTE_MULTIPLIER, Domain::Edges);
+    recorder.dispatch(&NOTE_MULTIPLIER, Domain::EDGES);
 }
 
 fn keep_prediction_body(run: &mut Run<'_>) -> Result<()> {

@@ -49,7 +49,7 @@
 //! Fast projection drops λ ∂²C/∂x², the geometric stiffness T/l of taut yarns against sideways motion. Compared with
 //! the inertia m/h² it is the load s = h²T/(m l) ([`crate::stage::load`]). Below 1 nothing is noticed; a yarn at s = 20
 //! is straightened edge by edge where it should swing as a whole, and Newton's method fails. Two cures: more substeps
-//! (s falls with h²; [`crate::substeps`] chooses them), and [taut chords](crate::solver::chords), which place long
+//! (s falls with h²; [`crate::cloth::substeps`] chooses them), and [taut chords](crate::solver::chords), which place long
 //! parts of a yarn before short ones.
 //!
 //! A third trouble is a yarn between two pins that is as long as their distance: at its solution it is straight, its
@@ -63,17 +63,19 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Inputs, Spec};
+use crate::engine::layout::element;
+use crate::engine::program::Kernel;
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::{Domain, Inputs, Spec};
 use crate::lanes::{LANES, Vec3s, Wide};
-use crate::params::{Vertex, element};
-use crate::program::{Kernel, Recorder};
 use crate::solver::bundle::{Bundle, Links, Rows, Scratch};
-use crate::solver::line_solve::{self, YarnView, kernel, lanes, yarns_of};
+use crate::solver::line_solve::{self, YarnView, dispatch_family, kernel, yarns_of};
 use crate::solver::{Solver, chords};
-use crate::source::Source;
+use crate::stage::Recorder;
 use crate::stage::edge::{Band, End, Stretch};
+use crate::stage::fields::Vertex;
 use crate::stage::freedom::{Constraint, Limited};
 use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
 use crate::stage::{Stage, control, strain};
@@ -97,7 +99,7 @@ pub(crate) const FIELDS: &[Spec] =
         .input()];
 
 /// Projects one yarn: C = |d| − L of all its edges to 0 at once.
-pub static PROJECT_YARN: Kernel = kernel("project_yarn", &SOURCE, project_yarn_body);
+pub(crate) static PROJECT_YARN: Kernel = kernel("project_yarn", &SOURCE, project_yarn_body);
 
 /// Parameters of the sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,7 +137,7 @@ impl Stage for YarnSweep {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        if recorder.moment.bounded {
+        if recorder.about.moment.bounded {
             chords::record(recorder);
         }
         let families = recorder.families().len();
@@ -144,7 +146,7 @@ impl Stage for YarnSweep {
                 project_family(recorder, if backwards { families - 1 - number } else { number });
             }
         };
-        let sweeps = if recorder.moment.last_substep { self.sweeps } else { self.middle_sweeps };
+        let sweeps = if recorder.about.moment.last_substep { self.sweeps } else { self.middle_sweeps };
         // The last family first: where rows are the first, the columns that hang from them come before.
         if sweeps == 1 {
             recorder.repeat_always(1, |recorder| {
@@ -217,8 +219,7 @@ impl Solver for YarnSweep {
 
 /// Records the projection of one family of yarns, which share no vertex.
 pub fn project_family(recorder: &mut Recorder<'_>, family: usize) {
-    let (lanes, yarns) = (lanes(recorder), recorder.families()[family].clone());
-    recorder.dispatch_range(&PROJECT_YARN, yarns.start * lanes..yarns.end * lanes, [lanes, 0, 0, 0]);
+    dispatch_family(recorder, &PROJECT_YARN, family, [0, 0], &[]);
 }
 
 fn project_yarn_body(run: &mut Run<'_>) -> Result<()> {

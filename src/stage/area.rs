@@ -34,17 +34,18 @@
 
 use glam::{DVec3, Vec3, Vec4};
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Spec};
+use crate::engine::program::Kernel;
+use crate::engine::source::{Constant, Source};
 use crate::error::{Error, Result};
-use crate::fields::{Domain, Spec};
 use crate::mesh::Mesh;
-use crate::params::Vertex;
-use crate::program::{Kernel, Recorder};
-use crate::source::{Constant, Source};
+use crate::stage::Recorder;
 use crate::stage::Stage;
 use crate::stage::edge::{self, between};
-use crate::stage::fields::span;
+use crate::stage::fields::Vertex;
 use crate::stage::freedom::Freedom;
+use crate::stage::magnitude::grain;
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("area", include_str!("../../shaders/area.wgsl"))
@@ -53,32 +54,32 @@ static SOURCE: Source = Source::new("area", include_str!("../../shaders/area.wgs
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
-    Spec::of::<f32>("rest_areas", Domain::Triangles, "areas in the rest shape [m²]").exact(),
-    Spec::of::<[f32; 4]>("area_shifts", Domain::Vertices, "mean of what triangles propose [m]").floor(span),
+    Spec::of::<f32>("rest_areas", Domain::TRIANGLES, "areas in the rest shape [m²]").exact(),
+    Spec::of::<[f32; 4]>("area_shifts", Domain::VERTICES, "mean of what triangles propose [m]").floor(grain),
 ];
 
 /// Mean of what the triangles at a vertex propose.
-pub static LIMIT_AREA: Kernel = Kernel::new("limit_area", &SOURCE, limit_area_body);
+pub(crate) static LIMIT_AREA: Kernel = Kernel::new("limit_area", &SOURCE, limit_area_body);
 /// Moves the prediction there, as far as holds and contacts allow.
-pub static APPLY_AREA: Kernel = Kernel::new("apply_area", &SOURCE, apply_area_body);
+pub(crate) static APPLY_AREA: Kernel = Kernel::new("apply_area", &SOURCE, apply_area_body);
 
 /// How much one pass may scale a triangle.
 const LARGEST: f32 = 2.0;
 
 /// One pass, between prediction and projection.
 #[derive(Clone, Copy, Debug)]
-pub struct AreaLimit {
+pub(crate) struct AreaLimit {
     /// Smallest and largest area relative to rest.
     pub band: [f32; 2],
 }
 
 impl Stage for AreaLimit {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        if recorder.sizes().triangle_corners > 0 {
-            let vertices = recorder.sizes().vertices as u32;
+        if recorder.sizes().triangles() > 0 {
+            let vertices = recorder.sizes().vertices() as u32;
             let [least, most] = self.band.map(f32::to_bits);
             recorder.dispatch_range(&LIMIT_AREA, 0..vertices, [least, most, 0, 0]);
-            recorder.dispatch(&APPLY_AREA, Domain::Vertices);
+            recorder.dispatch(&APPLY_AREA, Domain::VERTICES);
         }
     }
 }

@@ -11,72 +11,98 @@
 //! | √k ∇φ; √k (φ − φ_0) | `hinge_gradients.xyz; .w` | √(N/m); √(N·m) |
 //! | K p | `bend_forces` | N |
 
-use glam::{Vec3, Vec4};
+use glam::{UVec2, UVec4, Vec3, Vec4};
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Spec};
+use crate::engine::layout::element;
+use crate::engine::program::{Kernel, Renames};
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::fields::{Domain, Spec};
 use crate::mesh::bending::{NARROWEST, SHARPEST, fold};
-use crate::params::{HingeGradients, HingeRow, Vertex};
-use crate::program::{Kernel, Recorder};
-use crate::source::{Constant, Source};
-use crate::stage::fields::{tension, turn};
+use crate::stage::Recorder;
+use crate::stage::fields;
+use crate::stage::fields::Vertex;
+use crate::stage::magnitude::{tension, turn};
 use crate::vector::{padded, xyz};
 
+element! {
+    /// A hinge as a kernel reads it.
+    pub struct HingeRow {
+        /// Ends of the edge, and the corners opposite to it.
+        pub(crate) vertices: UVec4,
+        /// φ_0 = 2 tan(θ_0/2).
+        pub(crate) rest: f32,
+        /// \[N·m\].
+        pub(crate) stiffness: f32,
+        pub(crate) padding: UVec2,
+    }
+}
+
+element! {
+    /// Gradients of a hinge.
+    pub struct HingeGradients {
+        /// √k ∇φ at each corner \[√(N/m)\]; w of the first √k (φ − φ_0) \[√(N·m)\].
+        pub(crate) corners: [Vec4; 4],
+    }
+}
+
 static SOURCE: Source = Source::new("bending", include_str!("../../shaders/bending.wgsl"))
-    .constants(&[("NARROWEST", Constant::F32(NARROWEST)), ("SHARPEST", Constant::F32(SHARPEST))]);
+    .constants(&[("NARROWEST", Constant::F32(NARROWEST)), ("SHARPEST", Constant::F32(SHARPEST))])
+    .shares(&[&fields::SOURCE]);
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<u32>(
         "bend_incidence",
-        Domain::BendIncidence,
+        Domain::BEND_INCIDENCE,
         "CSR, entry = other end, weight [N/m]; or hinge << 2 | corner",
     )
     .exact(),
-    Spec::of::<HingeRow>("hinges", Domain::Hinges, "folds and their rest angles"),
-    Spec::of::<HingeGradients>("hinge_gradients", Domain::Hinges, "√k ∇φ [√(N/m)]; √k (φ − φ_0) [√(N·m)]"),
-    Spec::of::<f32>("hinge_products", Domain::Hinges, "√k ∇φ·p").floor(turn),
-    Spec::of::<[f32; 4]>("bend_forces", Domain::Vertices, "K p of bending [N]")
+    Spec::of::<HingeRow>("hinges", Domain::HINGES, "folds and their rest angles"),
+    Spec::of::<HingeGradients>("hinge_gradients", Domain::HINGES, "√k ∇φ [√(N/m)]; √k (φ − φ_0) [√(N·m)]"),
+    Spec::of::<f32>("hinge_products", Domain::HINGES, "√k ∇φ·p").floor(turn),
+    Spec::of::<[f32; 4]>("bend_forces", Domain::VERTICES, "K p of bending [N]")
         .floor(|f| Ok(tension(f)?.max(turn(f)? * f.largest("hinge_gradients")?))),
 ];
 
 /// Forces of the pairs.
-pub static GATHER_PAIRS: Kernel = Kernel::new("gather_pairs", &SOURCE, gather_pairs_body);
+pub(crate) static GATHER_PAIRS: Kernel = Kernel::new("gather_pairs", &SOURCE, gather_pairs_body);
 /// Their stiffness.
-pub static BEND_PAIRS: Kernel = Kernel::new("bend_pairs", &SOURCE, bend_pairs_body);
+pub(crate) static BEND_PAIRS: Kernel = Kernel::new("bend_pairs", &SOURCE, bend_pairs_body);
 /// Angle and gradient of a hinge.
-pub static LINEARIZE_HINGE: Kernel = Kernel::new("linearize_hinge", &SOURCE, linearize_hinge_body).amplification(64.0);
+pub(crate) static LINEARIZE_HINGE: Kernel =
+    Kernel::new("linearize_hinge", &SOURCE, linearize_hinge_body).amplification(64.0);
 /// Forces of the hinges.
-pub static GATHER_HINGES: Kernel = Kernel::new("gather_hinges", &SOURCE, gather_hinges_body);
+pub(crate) static GATHER_HINGES: Kernel = Kernel::new("gather_hinges", &SOURCE, gather_hinges_body);
 /// First half of their stiffness.
-pub static TURN_HINGE: Kernel = Kernel::new("turn_hinge", &SOURCE, turn_hinge_body);
+pub(crate) static TURN_HINGE: Kernel = Kernel::new("turn_hinge", &SOURCE, turn_hinge_body);
 /// Second half.
-pub static BEND_HINGES: Kernel = Kernel::new("bend_hinges", &SOURCE, bend_hinges_body);
+pub(crate) static BEND_HINGES: Kernel = Kernel::new("bend_hinges", &SOURCE, bend_hinges_body);
 
 /// Records the forces at the start of a substep, added to `forces` or to the field that stands for it.
-pub fn record(recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {
-    if !recorder.sizes().bends {
+pub(crate) fn record(recorder: &mut Recorder<'_>, renames: Renames) {
+    if !recorder.sizes().bends() {
         return;
     }
-    if recorder.sizes().hinges > 0 {
-        recorder.dispatch(&LINEARIZE_HINGE, Domain::Hinges);
-        recorder.dispatch_renamed(&GATHER_HINGES, Domain::Vertices, renames);
+    if recorder.sizes().hinges() > 0 {
+        recorder.dispatch(&LINEARIZE_HINGE, Domain::HINGES);
+        recorder.dispatch_renamed(&GATHER_HINGES, Domain::VERTICES, renames);
     } else {
-        recorder.dispatch_renamed(&GATHER_PAIRS, Domain::Vertices, renames);
+        recorder.dispatch_renamed(&GATHER_PAIRS, Domain::VERTICES, renames);
     }
 }
 
 /// Records `bend_forces` = K `searches`, or of the field that stands for them.
-pub fn apply(recorder: &mut Recorder<'_>, renames: &'static [(&'static str, &'static str)]) {
-    if !recorder.sizes().bends {
+pub(crate) fn apply(recorder: &mut Recorder<'_>, renames: Renames) {
+    if !recorder.sizes().bends() {
         return;
     }
-    if recorder.sizes().hinges > 0 {
-        recorder.dispatch_renamed(&TURN_HINGE, Domain::Hinges, renames);
-        recorder.dispatch_renamed(&BEND_HINGES, Domain::Vertices, renames);
+    if recorder.sizes().hinges() > 0 {
+        recorder.dispatch_renamed(&TURN_HINGE, Domain::HINGES, renames);
+        recorder.dispatch_renamed(&BEND_HINGES, Domain::VERTICES, renames);
     } else {
-        recorder.dispatch_renamed(&BEND_PAIRS, Domain::Vertices, renames);
+        recorder.dispatch_renamed(&BEND_PAIRS, Domain::VERTICES, renames);
     }
 }
 

@@ -15,37 +15,41 @@
 //! It stops at the residual that the caller named, at r = 0, at p·q ≤ 0 (a singular operator, seen through rounding)
 //! and at its bound. Cost per iteration: two dispatches of the operator, two reductions, three more.
 
-use crate::cpu::{Run, group_sum};
+use crate::engine::cpu::{Run, group_sum};
+use crate::engine::layout::GROUP;
+use crate::engine::program::{Body, Kernel, Pattern, Renames};
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::params::{GROUP, Meters, sums};
-use crate::program::{Body, Kernel, Recorder, Shape};
-use crate::source::Source;
+use crate::stage::Recorder;
+use crate::stage::fields;
+use crate::stage::fields::{Meters, sums};
 use crate::stage::reduce;
 
-static SOURCE: Source = Source::new("conjugate_gradient", include_str!("../../shaders/conjugate_gradient.wgsl"));
+static SOURCE: Source =
+    Source::new("conjugate_gradient", include_str!("../../shaders/conjugate_gradient.wgsl")).shares(&[&fields::SOURCE]);
 
 const fn kernel(name: &'static str, body: Body) -> Kernel {
     Kernel::new(name, &SOURCE, body).aliases(&[("decisions", "guards"), ("totals", "sums")])
 }
 
 /// Starts at 0 with the diagonal as preconditioner.
-pub static START_SOLVE: Kernel = kernel("start_solve", start_solve_body);
+pub(crate) static START_SOLVE: Kernel = kernel("start_solve", start_solve_body);
 /// Starts the loop.
-pub static BEGIN_SOLVE: Kernel = kernel("begin_solve", begin_solve_body).shape(Shape::Group);
+pub(crate) static BEGIN_SOLVE: Kernel = kernel("begin_solve", begin_solve_body).pattern(Pattern::Group);
 /// Ends the loop when the residual is small enough.
-pub static DECIDE_SOLVE: Kernel = kernel("decide_solve", decide_solve_body).shape(Shape::Group);
+pub(crate) static DECIDE_SOLVE: Kernel = kernel("decide_solve", decide_solve_body).pattern(Pattern::Group);
 /// Moves the solution along the search direction.
-pub static ADVANCE: Kernel = kernel("advance", advance_body);
+pub(crate) static ADVANCE: Kernel = kernel("advance", advance_body);
 /// The leaves of r·z and r·r after another preconditioner than the diagonal.
-pub static DOT_RESIDUALS: Kernel = kernel("dot_residuals", dot_residuals_body);
+pub(crate) static DOT_RESIDUALS: Kernel = kernel("dot_residuals", dot_residuals_body);
 /// Next search direction.
-pub static TURN_SEARCH: Kernel = kernel("turn_search", turn_search_body);
+pub(crate) static TURN_SEARCH: Kernel = kernel("turn_search", turn_search_body);
 
 /// A linear system: the fields that hold it.
 #[derive(Clone, Copy, Debug)]
 pub struct System {
     /// Fields that stand for the solver's own.
-    pub renames: &'static [(&'static str, &'static str)],
+    pub renames: Renames,
     /// Where the inverse diagonal is in the field that stands for `scales`: words per element, and which of them.
     pub scale: [u32; 2],
     /// Which counter of `meters.solves` counts its iterations.

@@ -40,17 +40,35 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Spec};
+use crate::engine::layout::element;
+use crate::engine::program::{Kernel, Pattern};
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::fields::{Domain, Spec};
-use crate::params::{CONTACT_CHANGED, Clock, Contact, FAR, FARTHEST, Frame, SolidRow, Vertex};
-use crate::program::{Kernel, Part, Recorder, Shape};
-use crate::source::{Constant, Source};
+use crate::mesh::FARTHEST;
+use crate::solid::SolidRow;
 use crate::stage::distance::{self, Placed, swept_distance};
-use crate::stage::fields::weight;
+use crate::stage::fields::{CONTACT_CHANGED, Clock, FAR, Frame, Vertex};
 use crate::stage::freedom::{self, left_by};
+use crate::stage::magnitude::weight;
+use crate::stage::{Recorder, phase};
 use crate::stage::{Solver, Stage, control, strain};
 use crate::vector::{padded, turned, xyz};
+
+element! {
+    /// What touches a vertex.
+    pub struct Contact {
+        /// Unit normal of the surface.
+        pub(crate) normal: Vec3,
+        /// 1 + number of the solid, or 0.
+        pub(crate) solid: u32,
+        /// Reaction at which the contact withholds nothing \[N\].
+        pub(crate) base: Vec3,
+        /// Speed along the normal after the step \[m/s\].
+        pub(crate) leaving: f32,
+    }
+}
 
 static SOURCE: Source = Source::new("contact", include_str!("../../shaders/contact.wgsl"))
     .shares(&[&distance::SOURCE, &freedom::SOURCE])
@@ -63,19 +81,19 @@ static SOURCE: Source = Source::new("contact", include_str!("../../shaders/conta
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
-    Spec::of::<SolidRow>("solids", Domain::Solids, "solids and their way through the frame"),
-    Spec::of::<f32>("distances", Domain::Distances, "signed distances at the nodes of grids [m]"),
-    Spec::of::<Contact>("contacts", Domain::Vertices, "what touches a vertex").floor(|f| Ok(weight(f)?.max(1.0))),
+    Spec::of::<SolidRow>("solids", Domain::SOLIDS, "solids and their way through the frame"),
+    Spec::of::<f32>("distances", Domain::DISTANCES, "signed distances at the nodes of grids [m]"),
+    Spec::of::<Contact>("contacts", Domain::VERTICES, "what touches a vertex").floor(|f| Ok(weight(f)?.max(1.0))),
 ];
 
 /// Puts vertices outside of the solids and decides what they may do.
-pub static COLLIDE: Kernel = Kernel::new("collide", &SOURCE, collide_body)
+pub(crate) static COLLIDE: Kernel = Kernel::new("collide", &SOURCE, collide_body)
     .aliases(&[("found_constraints", "constraints")])
     .amplification(AMPLIFICATION);
 /// Gives vertices that touch a solid the speed of its surface along the normal, or that with which they leave it. Every
 /// invocation may raise the one flag that says that a contact began or ended.
-pub static REBOUND: Kernel =
-    Kernel::new("rebound", &SOURCE, rebound_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
+pub(crate) static REBOUND: Kernel =
+    Kernel::new("rebound", &SOURCE, rebound_body).pattern(Pattern::Scatter).aliases(&[("found_faults", "faults")]);
 
 /// The speed of a surface is a difference of two places over a substep: at 1/240 s it has 240 times their rounding,
 /// where the field's scale of about 1 m/s allows for 32 roundings.
@@ -84,15 +102,15 @@ const AMPLIFICATION: f32 = 16.0;
 /// Records a collision pass.
 fn pass(recorder: &mut Recorder<'_>, first: bool, frictionless: bool) {
     let sizes = recorder.sizes();
-    let arguments = [first.into(), sizes.solids as u32, frictionless.into(), 0];
-    recorder.set_part(Part::Contact);
-    recorder.dispatch_range(&COLLIDE, 0..sizes.vertices as u32, arguments);
-    recorder.set_part(Part::Projection);
+    let arguments = [first.into(), sizes.solids() as u32, frictionless.into(), 0];
+    recorder.set_phase(phase::CONTACT);
+    recorder.dispatch_range(&COLLIDE, 0..sizes.vertices() as u32, arguments);
+    recorder.set_phase(phase::PROJECTION);
 }
 
 /// The first pass, after all forces.
 #[derive(Clone, Copy, Debug)]
-pub struct Meet;
+pub(crate) struct Meet;
 
 impl Stage for Meet {
     fn record(&self, recorder: &mut Recorder<'_>) {
@@ -102,7 +120,7 @@ impl Stage for Meet {
 
 /// The projection and collision passes in turn, until the limit holds where no vertex is inside.
 #[derive(Clone, Copy, Debug)]
-pub struct Alternate<'a> {
+pub(crate) struct Alternate<'a> {
     /// What projects.
     pub solver: &'a dyn Solver,
     /// Rounds at most, beyond the first; in the second half of them friction gives way.
@@ -113,18 +131,18 @@ impl Stage for Alternate<'_> {
     fn record(&self, recorder: &mut Recorder<'_>) {
         let round = |recorder: &mut Recorder<'_>, frictionless: bool| {
             // What a solver finds is not final here, so it is not kept as the best state.
-            recorder.moment.colliding = true;
+            recorder.about.moment.colliding = true;
             self.solver.record(recorder);
             pass(recorder, false, frictionless);
         };
         round(recorder, false);
         strain::measure(recorder);
-        recorder.moment.colliding = false;
+        recorder.about.moment.colliding = false;
         for (frictionless, rounds) in [(false, self.rounds.div_ceil(2)), (true, self.rounds / 2)] {
             control::repeat_strained(recorder, 0, rounds, |recorder| {
                 strain::keep(recorder);
                 round(recorder, frictionless);
-                recorder.moment.colliding = false;
+                recorder.about.moment.colliding = false;
                 strain::measure(recorder);
                 control::judge_strain(recorder, 0, 0);
             });
@@ -134,11 +152,11 @@ impl Stage for Alternate<'_> {
 
 /// The end of a substep, after the commit.
 #[derive(Clone, Copy, Debug)]
-pub struct Rebound;
+pub(crate) struct Rebound;
 
 impl Stage for Rebound {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&REBOUND, Domain::Vertices);
+        recorder.dispatch(&REBOUND, Domain::VERTICES);
     }
 }
 

@@ -3,21 +3,27 @@
 //! They write guards, and beside them only the end of a linear solve does. They decide by comparing stored values, or
 //! products of them, which round alike, so that two backends that agree on the values agree on the decision.
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::layout::GROUP;
+use crate::engine::program::{Kernel, Pattern};
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::params::{CONTACT_CHANGED, Clock, Frame, GROUP, Meters, REJECTED_FRAMES, UNMEASURED, sums};
-use crate::program::{Kernel, Recorder, Shape};
-use crate::source::{Constant, Source};
+use crate::stage::Recorder;
 use crate::stage::Stage;
-use crate::substeps;
+use crate::stage::fields;
+use crate::stage::fields::{CONTACT_CHANGED, Clock, Frame, Meters, REJECTED_FRAMES, UNMEASURED, sums};
 
-static SOURCE: Source = Source::new("control", include_str!("../../shaders/control.wgsl")).constants(&[
-    ("MOST_SUBSTEPS", Constant::U32(substeps::MOST)),
-    ("HIGHEST_LOAD", Constant::F32(HIGHEST_LOAD)),
-    ("GROWING", Constant::F32(GROWING)),
-    ("MISSES", Constant::U32(MISSES)),
-]);
+static SOURCE: Source = Source::new("control", include_str!("../../shaders/control.wgsl"))
+    .constants(&[
+        ("MOST_SUBSTEPS", Constant::U32(MOST_SUBSTEPS)),
+        ("HIGHEST_LOAD", Constant::F32(HIGHEST_LOAD)),
+        ("GROWING", Constant::F32(GROWING)),
+        ("MISSES", Constant::U32(MISSES)),
+    ])
+    .shares(&[&fields::SOURCE]);
 
+/// More substeps than this in a frame are an error of the caller's.
+pub(crate) const MOST_SUBSTEPS: u32 = 1_000_000;
 /// No load above this is told apart \[1/s²\]: its root is the most substeps that there are.
 const HIGHEST_LOAD: f32 = 1e12;
 /// What the next frame is prepared for, as a multiple of this frame's load: a load that grows is met in time.
@@ -25,8 +31,8 @@ const GROWING: f32 = 1.5;
 /// One substep in so many may miss the limit before the mesh counts as finer in places than the load tells.
 const MISSES: u32 = 8;
 
-const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
-    Kernel::new(name, &SOURCE, body).shape(Shape::Group).aliases(&[
+const fn kernel(name: &'static str, body: crate::engine::program::Body) -> Kernel {
+    Kernel::new(name, &SOURCE, body).pattern(Pattern::Group).aliases(&[
         ("decisions", "guards"),
         ("times", "clock"),
         ("partials", "strain_partials"),
@@ -35,23 +41,21 @@ const fn kernel(name: &'static str, body: crate::program::Body) -> Kernel {
 }
 
 /// Starts a frame: meters at zero, the outermost guard on.
-pub static BEGIN_FRAME: Kernel = kernel("begin_frame", begin_frame_body);
-/// Starts a loop: it runs if the loop around it does.
-pub static OPEN_LOOP: Kernel = kernel("open_loop", open_loop_body);
+pub(crate) static BEGIN_FRAME: Kernel = kernel("begin_frame", begin_frame_body);
 /// Starts a substep, or ends the frame after the last one or after a fault.
-pub static BEGIN_SUBSTEP: Kernel = kernel("begin_substep", begin_substep_body);
+pub(crate) static BEGIN_SUBSTEP: Kernel = kernel("begin_substep", begin_substep_body);
 /// Notes the measured strain after an iteration and ends the loop where it is within the limit.
-pub static JUDGE_STRAIN: Kernel = kernel("judge_strain", judge_strain_body);
+pub(crate) static JUDGE_STRAIN: Kernel = kernel("judge_strain", judge_strain_body);
 /// Adds a finished substep to the frame's account.
-pub static END_SUBSTEP: Kernel = kernel("end_substep", end_substep_body);
+pub(crate) static END_SUBSTEP: Kernel = kernel("end_substep", end_substep_body);
 /// Notes that the best state was taken.
-pub static NOTE_BEST: Kernel = kernel("note_best", note_best_body);
+pub(crate) static NOTE_BEST: Kernel = kernel("note_best", note_best_body);
 /// Notes the load of a frame.
-pub static NOTE_LOAD: Kernel = kernel("note_load", note_load_body);
+pub(crate) static NOTE_LOAD: Kernel = kernel("note_load", note_load_body);
 
 /// The start of a frame.
 #[derive(Clone, Copy, Debug)]
-pub struct BeginFrame;
+pub(crate) struct BeginFrame;
 
 impl Stage for BeginFrame {
     fn record(&self, recorder: &mut Recorder<'_>) {
@@ -61,11 +65,11 @@ impl Stage for BeginFrame {
 
 /// The start of a substep; must be the first line of a loop over substeps, which leaves the last of them for another.
 #[derive(Clone, Copy, Debug)]
-pub struct BeginSubstep;
+pub(crate) struct BeginSubstep;
 
 impl Stage for BeginSubstep {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        let left = u32::from(!recorder.moment.last_substep);
+        let left = u32::from(!recorder.about.moment.last_substep);
         recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [left, 0, 0, 0]);
     }
 }
@@ -88,14 +92,14 @@ pub fn repeat_strained(
 }
 
 fn judge(recorder: &mut Recorder<'_>, [iterations, inner, opened, _]: [u32; 4]) {
-    let arguments = [iterations, inner, opened, recorder.moment.colliding.into()];
-    let leaves = recorder.sizes().edges.div_ceil(GROUP) as u32;
+    let arguments = [iterations, inner, opened, recorder.about.moment.colliding.into()];
+    let leaves = recorder.sizes().edges().div_ceil(GROUP) as u32;
     recorder.dispatch_range(&JUDGE_STRAIN, 0..leaves, arguments);
 }
 
 /// The end of a substep.
 #[derive(Clone, Copy, Debug)]
-pub struct EndSubstep;
+pub(crate) struct EndSubstep;
 
 impl Stage for EndSubstep {
     fn record(&self, recorder: &mut Recorder<'_>) {
@@ -108,7 +112,7 @@ fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
     run.write::<u32>("decisions")?[0] = 1;
     let mut times = run.write::<Clock>("times")?;
     let load = times[0].load.max(frame.expected_load) * frame.load_scale;
-    let wanted = substeps_for(load, frame.least_substeps, substeps::MOST);
+    let wanted = substeps_for(load, frame.least_substeps, MOST_SUBSTEPS);
     let count = substeps_for(load * frame.load_margin, frame.least_substeps, frame.most_substeps);
     times[0].h = frame.dt / count as f32;
     times[0].substep = 0;
@@ -132,13 +136,6 @@ fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
         count += 1;
     }
     count
-}
-
-fn open_loop_body(run: &mut Run<'_>) -> Result<()> {
-    let [own, parent, ..] = run.arguments();
-    let mut decisions = run.write::<u32>("decisions")?;
-    decisions[own as usize] = decisions[parent as usize];
-    Ok(())
 }
 
 fn begin_substep_body(run: &mut Run<'_>) -> Result<()> {

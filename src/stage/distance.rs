@@ -1,25 +1,29 @@
 //! Solids as signed distances: where they are in a substep, and how far a vertex is from them on its way.
 
-use glam::{Vec3, Vec4};
+use glam::{Quat, Vec3, Vec4};
 
-use crate::params::{FAR, SolidRow};
+use crate::engine::source::{Constant, Source};
 use crate::solid::grid::interpolate;
-use crate::source::{Constant, Source};
+use crate::solid::{Solid, SolidRow};
+use crate::stage::fields;
+use crate::stage::fields::FAR;
 use crate::vector::turned;
 
 /// The WGSL twin, for files that ask for distances.
-pub(super) static SOURCE: Source = Source::new("distance", include_str!("../../shaders/distance.wgsl")).constants(&[
-    ("PLANE", Constant::U32(SolidRow::PLANE)),
-    ("SPHERE", Constant::U32(SolidRow::SPHERE)),
-    ("CAPSULE", Constant::U32(SolidRow::CAPSULE)),
-    ("BLOCK", Constant::U32(SolidRow::BLOCK)),
-    ("GRID", Constant::U32(SolidRow::GRID)),
-    ("TRACE", Constant::U32(TRACE)),
-    ("SURE", Constant::F32(SURE)),
-    ("ARRIVED", Constant::F32(ARRIVED)),
-    ("SAME_SIDE", Constant::F32(SAME_SIDE)),
-    ("STEEP", Constant::F32(STEEP)),
-]);
+pub(super) static SOURCE: Source = Source::new("distance", include_str!("../../shaders/distance.wgsl"))
+    .constants(&[
+        ("PLANE", Constant::U32(SolidRow::PLANE)),
+        ("SPHERE", Constant::U32(SolidRow::SPHERE)),
+        ("CAPSULE", Constant::U32(SolidRow::CAPSULE)),
+        ("BLOCK", Constant::U32(SolidRow::BLOCK)),
+        ("GRID", Constant::U32(SolidRow::GRID)),
+        ("TRACE", Constant::U32(TRACE)),
+        ("SURE", Constant::F32(SURE)),
+        ("ARRIVED", Constant::F32(ARRIVED)),
+        ("SAME_SIDE", Constant::F32(SAME_SIDE)),
+        ("STEEP", Constant::F32(STEEP)),
+    ])
+    .shares(&[&fields::SOURCE]);
 
 /// Steps along the way of a vertex through a step.
 const TRACE: u32 = 16;
@@ -135,4 +139,14 @@ pub(super) fn swept_distance(solid: &SolidRow, distances: &[f32], a: Vec3, b: Ve
         (normal, gap) = signed_distance(solid, distances, at);
     }
     end
+}
+
+impl Solid {
+    /// Signed distance of a point from the surface, thickness left out \[m\]: negative inside.
+    pub fn distance(&self, point: [f32; 3]) -> f32 {
+        let row = Self { thickness: 0.0, ..self.clone() }.row(self.pose, 0);
+        let rotation = Quat::from_vec4(row.start_rotation);
+        let local = rotation.inverse() * (Vec3::from(point) - row.start_position);
+        signed_distance(&row, self.distances(), local).1
+    }
 }

@@ -16,8 +16,9 @@
 
 use glam::Vec3;
 
-use crate::params::{Frame, Link, Vertex};
-use crate::source::{Constant, Source};
+use crate::engine::source::{Constant, Source};
+use crate::mesh::Link;
+use crate::stage::fields::{Frame, Vertex};
 use crate::stage::freedom::{self, Freedom, Limited};
 use crate::vector::{Real, Triple};
 

@@ -47,15 +47,18 @@
 use glam::{UVec2, Vec3};
 use wide::f32x4;
 
-use crate::cpu::{Run, group_sum};
+use crate::engine::cpu::{Run, group_sum};
+use crate::engine::fields::{Domain, Inputs, Spec};
+use crate::engine::layout::{GROUP, element};
+use crate::engine::program::{Kernel, Pattern};
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::{Domain, Inputs, Spec};
-use crate::params::{Clock, Frame, GROUP, Link, Vertex, element, sums};
-use crate::program::{Kernel, Recorder, Shape};
-use crate::source::Source;
+use crate::mesh::Link;
+use crate::stage::Recorder;
 use crate::stage::conjugate_gradient::{self, System};
-use crate::stage::fields::{impulse, span, stiffest, tension};
+use crate::stage::fields::{Clock, Frame, Vertex, sums};
 use crate::stage::freedom::{self, Freedom};
+use crate::stage::magnitude::{grain, impulse, stiffest, tension};
 use crate::stage::{Stage, bending, reduce};
 use crate::vector::{padded, xyz};
 
@@ -65,44 +68,44 @@ static SOURCE: Source = Source::new("elastic", include_str!("../../shaders/elast
 pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<[f32; 4]>(
         "spring_directions",
-        Domain::Springs,
+        Domain::SPRINGS,
         "xyz: √(k − w) n [√(N/m)], w: k max(1 − l/|d|, 0) [N/m]",
     )
     .floor(|f| Ok(stiffest(f)?.max(1.0))),
     Spec::of::<[f32; 4]>(
         "elastic_forces",
-        Domain::Vertices,
+        Domain::VERTICES,
         "xyz: elastic forces at the start [N], w: diagonal of bending [N/m]",
     )
     .floor(tension),
-    Spec::of::<[f32; 4]>("elastic_scales", Domain::Vertices, "1/diagonal of M − τ²K [1/kg]"),
-    Spec::of::<[f32; 4]>("elastic_solutions", Domain::Vertices, "what is added to y [m]").floor(span),
-    Spec::of::<[f32; 4]>("elastic_motions", Domain::Vertices, "y: what springs did to the last prediction [m]")
+    Spec::of::<[f32; 4]>("elastic_scales", Domain::VERTICES, "1/diagonal of M − τ²K [1/kg]"),
+    Spec::of::<[f32; 4]>("elastic_solutions", Domain::VERTICES, "what is added to y [m]").floor(grain),
+    Spec::of::<[f32; 4]>("elastic_motions", Domain::VERTICES, "y: what springs did to the last prediction [m]")
         .persistent()
-        .floor(span),
-    Spec::of::<[f32; 4]>("elastic_residuals", Domain::Vertices, "r = τ²(f + K u) − (M − τ²K) y [kg·m]").floor(impulse),
-    Spec::of::<[f32; 4]>("elastic_searches", Domain::Vertices, "p: search direction [m]").floor(span),
-    Spec::of::<[f32; 4]>("elastic_products", Domain::Vertices, "(M − τ²K) p [kg·m]").floor(impulse),
-    Spec::of::<[f32; 4]>("elastic_preconditioned", Domain::Vertices, "z = P r [m]").floor(span),
+        .floor(grain),
+    Spec::of::<[f32; 4]>("elastic_residuals", Domain::VERTICES, "r = τ²(f + K u) − (M − τ²K) y [kg·m]").floor(impulse),
+    Spec::of::<[f32; 4]>("elastic_searches", Domain::VERTICES, "p: search direction [m]").floor(grain),
+    Spec::of::<[f32; 4]>("elastic_products", Domain::VERTICES, "(M − τ²K) p [kg·m]").floor(impulse),
+    Spec::of::<[f32; 4]>("elastic_preconditioned", Domain::VERTICES, "z = P r [m]").floor(grain),
     Spec::of::<Elastic>("elastic", Domain::Fixed(1), "what may be left of a solve, and damping").input(),
 ];
 
 /// Direction of a spring.
-pub static LINEARIZE_SPRING: Kernel = Kernel::new("linearize_spring", &SOURCE, linearize_spring_body);
+pub(crate) static LINEARIZE_SPRING: Kernel = Kernel::new("linearize_spring", &SOURCE, linearize_spring_body);
 /// Preconditioner of a vertex, and where its solve starts.
-pub static START_ELASTIC: Kernel = Kernel::new("start_elastic", &SOURCE, start_elastic_body);
+pub(crate) static START_ELASTIC: Kernel = Kernel::new("start_elastic", &SOURCE, start_elastic_body);
 /// Where the solve ends.
-pub static AIM_ELASTIC: Kernel =
-    Kernel::new("aim_elastic", &SOURCE, aim_elastic_body).shape(Shape::Group).aliases(&[("totals", "sums")]);
+pub(crate) static AIM_ELASTIC: Kernel =
+    Kernel::new("aim_elastic", &SOURCE, aim_elastic_body).pattern(Pattern::Group).aliases(&[("totals", "sums")]);
 /// The operator.
-pub static APPLY_STIFFNESS: Kernel = Kernel::new("apply_stiffness", &SOURCE, apply_stiffness_body);
+pub(crate) static APPLY_STIFFNESS: Kernel = Kernel::new("apply_stiffness", &SOURCE, apply_stiffness_body);
 /// What is left to be solved.
-pub static ELASTIC_RESIDUAL: Kernel = Kernel::new("elastic_residual", &SOURCE, elastic_residual_body);
+pub(crate) static ELASTIC_RESIDUAL: Kernel = Kernel::new("elastic_residual", &SOURCE, elastic_residual_body);
 /// u += y.
-pub static APPLY_ELASTIC: Kernel = Kernel::new("apply_elastic", &SOURCE, apply_elastic_body);
+pub(crate) static APPLY_ELASTIC: Kernel = Kernel::new("apply_elastic", &SOURCE, apply_elastic_body);
 
 /// What a pin bears.
-pub static BEAR_ELASTIC: Kernel = Kernel::new("bear_elastic", &SOURCE, bear_elastic_body);
+pub(crate) static BEAR_ELASTIC: Kernel = Kernel::new("bear_elastic", &SOURCE, bear_elastic_body);
 
 /// How springs are integrated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,13 +198,13 @@ const SYSTEM: System = System {
 /// The start: the springs' stiffness, and where the solve before leads to. What holds change about the prediction
 /// comes after it.
 #[derive(Clone, Copy, Debug)]
-pub struct Begin;
+pub(crate) struct Begin;
 
 impl Stage for Begin {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&LINEARIZE_SPRING, Domain::Springs);
-        recorder.dispatch(&START_ELASTIC, Domain::Vertices);
-        reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().vertices, sums::CURVATURE);
+        recorder.dispatch(&LINEARIZE_SPRING, Domain::SPRINGS);
+        recorder.dispatch(&START_ELASTIC, Domain::VERTICES);
+        reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().vertices(), sums::CURVATURE);
     }
 }
 
@@ -216,23 +219,23 @@ impl Stage for Elastic {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        let vertices = recorder.sizes().vertices as u32;
+        let vertices = recorder.sizes().vertices() as u32;
         bending::apply(recorder, &[("searches", "displacements")]);
-        recorder.dispatch_renamed(&ELASTIC_RESIDUAL, Domain::Vertices, &[("searches", "displacements")]);
+        recorder.dispatch_renamed(&ELASTIC_RESIDUAL, Domain::VERTICES, &[("searches", "displacements")]);
         conjugate_gradient::start(recorder, &SYSTEM, 4 * vertices);
         recorder.dispatch_range(&AIM_ELASTIC, 0..1, [0; 4]);
         conjugate_gradient::record(recorder, &SYSTEM, 4 * vertices, 4 * vertices as usize, ITERATIONS, apply, |_| {});
-        recorder.dispatch(&APPLY_ELASTIC, Domain::Vertices);
+        recorder.dispatch(&APPLY_ELASTIC, Domain::VERTICES);
         bending::apply(recorder, &[("searches", "displacements")]);
-        recorder.dispatch_renamed(&BEAR_ELASTIC, Domain::Vertices, &[("searches", "displacements")]);
+        recorder.dispatch_renamed(&BEAR_ELASTIC, Domain::VERTICES, &[("searches", "displacements")]);
     }
 }
 
 /// Records q = (M − τ² K) p and the reduction of p·q.
 fn apply(recorder: &mut Recorder<'_>) {
     bending::apply(recorder, SYSTEM.renames);
-    recorder.dispatch_renamed(&APPLY_STIFFNESS, Domain::Vertices, SYSTEM.renames);
-    reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().vertices, sums::CURVATURE);
+    recorder.dispatch_renamed(&APPLY_STIFFNESS, Domain::VERTICES, SYSTEM.renames);
+    reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().vertices(), sums::CURVATURE);
 }
 
 fn linearize_spring_body(run: &mut Run<'_>) -> Result<()> {

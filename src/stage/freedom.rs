@@ -7,20 +7,22 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Spec};
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::{Domain, Spec};
-use crate::params::Frame;
-use crate::source::Source;
+use crate::stage::fields;
+use crate::stage::fields::Frame;
 use crate::vector::{Real, Triple};
 
 /// The WGSL twin, for files that move vertices.
-pub(crate) static SOURCE: Source = Source::new("freedom", include_str!("../../shaders/freedom.wgsl"));
+pub(crate) static SOURCE: Source =
+    Source::new("freedom", include_str!("../../shaders/freedom.wgsl")).shares(&[&fields::SOURCE]);
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[Spec::of::<[f32; 4]>(
     "constraints",
-    Domain::Vertices,
+    Domain::VERTICES,
     "motions that a vertex may make; (n, 1): those across n, (n, 0): those along n, (0, 1): all, (0, 0): none",
 )
 .floor(|_| Ok(1.0))];

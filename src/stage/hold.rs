@@ -11,13 +11,14 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Spec};
+use crate::engine::program::Kernel;
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::fields::{Domain, Spec};
-use crate::params::{Clock, Frame, Vertex};
-use crate::program::{Kernel, Recorder};
-use crate::source::{Constant, Source};
+use crate::stage::Recorder;
 use crate::stage::Stage;
+use crate::stage::fields::{Clock, Frame, Vertex};
 use crate::stage::freedom::{self, FREE, left_by};
 use crate::stage::integrate::TARGET;
 use crate::vector::{padded, xyz};
@@ -28,23 +29,23 @@ static SOURCE: Source = Source::new("hold", include_str!("../../shaders/hold.wgs
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
-    Spec::of::<[f32; 4]>("holds", Domain::Vertices, "what the caller leaves of a vertex's motion, as `constraints`")
+    Spec::of::<[f32; 4]>("holds", Domain::VERTICES, "what the caller leaves of a vertex's motion, as `constraints`")
         .persistent(),
-    Spec::of::<[f32; 4]>("anchors", Domain::Vertices, "xyz: where a held vertex belongs [m], w: 1 if known")
+    Spec::of::<[f32; 4]>("anchors", Domain::VERTICES, "xyz: where a held vertex belongs [m], w: 1 if known")
         .persistent(),
 ];
 
 /// Puts one vertex where its hold wants it.
-pub static HOLD_VERTEX: Kernel =
+pub(crate) static HOLD_VERTEX: Kernel =
     Kernel::new("hold_vertex", &SOURCE, hold_vertex_body).aliases(&[("found_constraints", "constraints")]);
 
 /// The holds of a substep; after the prediction.
 #[derive(Clone, Copy, Debug)]
-pub struct Holds;
+pub(crate) struct Holds;
 
 impl Stage for Holds {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&HOLD_VERTEX, Domain::Vertices);
+        recorder.dispatch(&HOLD_VERTEX, Domain::VERTICES);
     }
 }
 

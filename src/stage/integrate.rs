@@ -16,29 +16,33 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::Domain;
+use crate::engine::program::{Kernel, Pattern};
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Clock, FARTHEST, Frame, Vertex};
-use crate::program::{Kernel, Recorder, Shape};
-use crate::source::{Constant, Source};
+use crate::mesh::FARTHEST;
+use crate::stage::Recorder;
 use crate::stage::Stage;
+use crate::stage::fields;
+use crate::stage::fields::{Clock, Frame, Vertex};
 use crate::vector::{padded, turned, xyz};
 
 static SOURCE: Source = Source::new("integrate", include_str!("../../shaders/integrate.wgsl"))
-    .constants(&[("TARGET", Constant::F32(TARGET)), ("IMPULSE", Constant::F32(IMPULSE))]);
+    .constants(&[("TARGET", Constant::F32(TARGET)), ("IMPULSE", Constant::F32(IMPULSE))])
+    .shares(&[&fields::SOURCE]);
 
 /// Moves the whole cloth to another place without giving it speed.
-pub static RELOCATE: Kernel = Kernel::new("relocate", &SOURCE, relocate_body);
+pub(crate) static RELOCATE: Kernel = Kernel::new("relocate", &SOURCE, relocate_body);
 /// Velocity that a second-order step starts from.
-pub static RECALL: Kernel = Kernel::new("recall", &SOURCE, recall_body);
+pub(crate) static RECALL: Kernel = Kernel::new("recall", &SOURCE, recall_body);
 /// Unconstrained step; pinned vertices go towards their targets.
-pub static PREDICT: Kernel = Kernel::new("predict", &SOURCE, predict_body);
+pub(crate) static PREDICT: Kernel = Kernel::new("predict", &SOURCE, predict_body);
 /// Looks for values that must not be committed. Every invocation may raise the one fault flag.
-pub static INSPECT: Kernel =
-    Kernel::new("inspect", &SOURCE, inspect_body).shape(Shape::Scatter).aliases(&[("found_faults", "faults")]);
+pub(crate) static INSPECT: Kernel =
+    Kernel::new("inspect", &SOURCE, inspect_body).pattern(Pattern::Scatter).aliases(&[("found_faults", "faults")]);
 /// Makes the result public, or takes the substep back.
-pub static COMMIT: Kernel = Kernel::new("commit", &SOURCE, commit_body);
+pub(crate) static COMMIT: Kernel = Kernel::new("commit", &SOURCE, commit_body);
 
 /// How time goes on: the order of the time stepping.
 ///
@@ -60,17 +64,17 @@ pub enum Stepping {
 
 /// The move to another place; once per frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Relocate;
+pub(crate) struct Relocate;
 
 impl Stage for Relocate {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&RELOCATE, Domain::Vertices);
+        recorder.dispatch(&RELOCATE, Domain::VERTICES);
     }
 }
 
 /// The unconstrained step.
 #[derive(Clone, Copy, Debug)]
-pub struct Predict {
+pub(crate) struct Predict {
     /// Order of the time stepping.
     pub stepping: Stepping,
 }
@@ -78,20 +82,20 @@ pub struct Predict {
 impl Stage for Predict {
     fn record(&self, recorder: &mut Recorder<'_>) {
         if self.stepping == Stepping::Bdf2 {
-            recorder.dispatch(&RECALL, Domain::Vertices);
+            recorder.dispatch(&RECALL, Domain::VERTICES);
         }
-        recorder.dispatch(&PREDICT, Domain::Vertices);
+        recorder.dispatch(&PREDICT, Domain::VERTICES);
     }
 }
 
 /// The end of a substep: what is finite becomes public.
 #[derive(Clone, Copy, Debug)]
-pub struct Commit;
+pub(crate) struct Commit;
 
 impl Stage for Commit {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&INSPECT, Domain::Vertices);
-        recorder.dispatch(&COMMIT, Domain::Vertices);
+        recorder.dispatch(&INSPECT, Domain::VERTICES);
+        recorder.dispatch(&COMMIT, Domain::VERTICES);
     }
 }
 

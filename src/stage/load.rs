@@ -13,50 +13,54 @@
 //!
 //! Every solver adds what it pulls to `tensions`. What a step clamp cut off, and what iterations pulled that were taken
 //! back, is in it too, so the load is overestimated in a frame that misses its limit. At the end of a frame the device
-//! notes the load, and the next frame's number of substeps follows from it ([`crate::substeps`]); nothing is read back.
+//! notes the load, and the next frame's number of substeps follows from it ([`crate::cloth::substeps`]); nothing is read back.
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::Domain;
+use crate::engine::layout::GROUP;
+use crate::engine::program::Kernel;
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Clock, Frame, GROUP, Link, sums};
-use crate::program::{Kernel, Recorder};
-use crate::source::Source;
+use crate::mesh::Link;
+use crate::stage::Recorder;
+use crate::stage::fields;
+use crate::stage::fields::{Clock, Frame, sums};
 use crate::stage::{Stage, control, reduce};
 use crate::vector::xyz;
 
-static SOURCE: Source = Source::new("load", include_str!("../../shaders/load.wgsl"));
+static SOURCE: Source = Source::new("load", include_str!("../../shaders/load.wgsl")).shares(&[&fields::SOURCE]);
 
 /// Tension 0 at the start of a frame.
-pub static FORGET_TENSION: Kernel = Kernel::new("forget_tension", &SOURCE, forget_tension_body);
+pub(crate) static FORGET_TENSION: Kernel = Kernel::new("forget_tension", &SOURCE, forget_tension_body);
 /// Adds the multiplier of a linear solve.
-pub static NOTE_TENSION: Kernel = Kernel::new("note_tension", &SOURCE, note_tension_body);
+pub(crate) static NOTE_TENSION: Kernel = Kernel::new("note_tension", &SOURCE, note_tension_body);
 /// Load of every edge, largest per workgroup.
-pub static MEASURE_LOAD: Kernel =
+pub(crate) static MEASURE_LOAD: Kernel =
     Kernel::new("measure_load", &SOURCE, measure_load_body).aliases(&[("partials", "strain_partials")]);
 
 /// The start of a frame.
 #[derive(Clone, Copy, Debug)]
-pub struct ForgetTension;
+pub(crate) struct ForgetTension;
 
 impl Stage for ForgetTension {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&FORGET_TENSION, Domain::Edges);
+        recorder.dispatch(&FORGET_TENSION, Domain::EDGES);
     }
 }
 
 /// Records the tension that `solutions` along `directions` mean.
 pub fn note(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&NOTE_TENSION, Domain::Edges);
+    recorder.dispatch(&NOTE_TENSION, Domain::EDGES);
 }
 
 /// The meter at the end of a frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Meter;
+pub(crate) struct Meter;
 
 impl Stage for Meter {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&MEASURE_LOAD, Domain::Edges);
-        reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges, sums::LOAD);
+        recorder.dispatch(&MEASURE_LOAD, Domain::EDGES);
+        reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges(), sums::LOAD);
         recorder.dispatch_range(&control::NOTE_LOAD, 0..1, [0; 4]);
     }
 }

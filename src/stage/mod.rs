@@ -17,20 +17,24 @@ pub(crate) mod freedom;
 pub mod hold;
 pub mod integrate;
 pub mod load;
+pub(crate) mod magnitude;
 pub mod normals;
 pub mod parameter;
+pub mod phase;
+pub mod recorder;
 pub mod reduce;
 pub mod rest;
+pub mod sizes;
 pub mod springs;
 pub mod strain;
 pub mod wind;
 
 use std::fmt;
 
+use crate::engine::fields::{Inputs, Spec};
 use crate::error::Result;
-use crate::fields::{Inputs, Spec};
-use crate::program::Recorder;
 use parameter::Table;
+pub use recorder::Recorder;
 
 /// A part of a step, built in or the user's own: what it needs in memory, what it is told for a frame, what it does.
 ///

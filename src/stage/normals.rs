@@ -3,28 +3,30 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::Domain;
+use crate::engine::program::Kernel;
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::Vertex;
-use crate::program::{Kernel, Recorder};
-use crate::source::Source;
+use crate::stage::Recorder;
 use crate::stage::Stage;
+use crate::stage::fields;
+use crate::stage::fields::Vertex;
 use crate::vector::padded;
 
-static SOURCE: Source = Source::new("normals", include_str!("../../shaders/normals.wgsl"));
+static SOURCE: Source = Source::new("normals", include_str!("../../shaders/normals.wgsl")).shares(&[&fields::SOURCE]);
 
 /// Normal of every vertex.
-pub static GATHER_NORMALS: Kernel = Kernel::new("gather_normals", &SOURCE, gather_normals_body);
+pub(crate) static GATHER_NORMALS: Kernel = Kernel::new("gather_normals", &SOURCE, gather_normals_body);
 
 /// Normals for drawing, at the end of a frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Normals;
+pub(crate) struct Normals;
 
 impl Stage for Normals {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        if recorder.sizes().triangle_corners > 0 {
-            recorder.dispatch(&GATHER_NORMALS, Domain::Vertices);
+        if recorder.sizes().triangles() > 0 {
+            recorder.dispatch(&GATHER_NORMALS, Domain::VERTICES);
         }
     }
 }

@@ -3,20 +3,22 @@
 //! The tree has the same shape on both backends and for any number of threads, so a sum has the same bits every time
 //! on one adapter.
 
-use crate::cpu::{Run, group_sum};
+use crate::engine::cpu::{Run, group_sum};
+use crate::engine::layout::GROUP;
+use crate::engine::program::{Kernel, Pattern};
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::params::GROUP;
-use crate::program::{Kernel, Recorder, Shape};
-use crate::source::Source;
+use crate::stage::Recorder;
+use crate::stage::fields;
 
-static SOURCE: Source = Source::new("reduce", include_str!("../../shaders/reduce.wgsl"));
+static SOURCE: Source = Source::new("reduce", include_str!("../../shaders/reduce.wgsl")).shares(&[&fields::SOURCE]);
 
 /// Sums the leaves.
-pub static SUM_PARTIALS: Kernel =
-    Kernel::new("sum_partials", &SOURCE, sum_partials_body).shape(Shape::Group).aliases(&[("totals", "sums")]);
+pub(crate) static SUM_PARTIALS: Kernel =
+    Kernel::new("sum_partials", &SOURCE, sum_partials_body).pattern(Pattern::Group).aliases(&[("totals", "sums")]);
 /// Largest of the leaves of a strain measurement.
-pub static MAX_PARTIALS: Kernel = Kernel::new("max_partials", &SOURCE, max_partials_body)
-    .shape(Shape::Group)
+pub(crate) static MAX_PARTIALS: Kernel = Kernel::new("max_partials", &SOURCE, max_partials_body)
+    .pattern(Pattern::Group)
     .aliases(&[("partials", "strain_partials"), ("totals", "sums")]);
 
 /// Records the second level of a reduction over so many elements into slot `slot` of `sums`.

@@ -22,22 +22,25 @@
 //! takes away the damping of folds, which then shake at several cm/s); projecting to a hundredth of the limit (five
 //! times the cost, and contact still cycles).
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Inputs, Spec};
+use crate::engine::layout::element;
+use crate::engine::program::Kernel;
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::{Domain, Inputs, Spec};
-use crate::params::{Clock, Frame, Vertex, element};
-use crate::program::{Kernel, Recorder};
-use crate::source::Source;
+use crate::stage::Recorder;
 use crate::stage::Stage;
+use crate::stage::fields;
+use crate::stage::fields::{Clock, Frame, Vertex};
 use crate::vector::{padded, turned, xyz};
 
-static SOURCE: Source = Source::new("rest", include_str!("../../shaders/rest.wgsl"));
+static SOURCE: Source = Source::new("rest", include_str!("../../shaders/rest.wgsl")).shares(&[&fields::SOURCE]);
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<[f32; 4]>(
         "previous_positions",
-        Domain::Vertices,
+        Domain::VERTICES,
         "xyz: positions at the end of the last frame [m], w: how long the vertex has been slow [s]; among solids",
     )
     .state(),
@@ -45,7 +48,7 @@ pub(crate) const FIELDS: &[Spec] = &[
 ];
 
 /// Gives a vertex that has come to rest the speed at which it moves.
-pub static SETTLE: Kernel = Kernel::new("settle", &SOURCE, settle_body);
+pub(crate) static SETTLE: Kernel = Kernel::new("settle", &SOURCE, settle_body);
 
 /// How long a vertex must have been slow \[s\]: nine frames of 1/60 s, a sixth of the period of a pendulum of 20 cm.
 const TIME: f32 = 0.15;
@@ -78,7 +81,7 @@ impl Stage for Rest {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&SETTLE, Domain::Vertices);
+        recorder.dispatch(&SETTLE, Domain::VERTICES);
     }
 }
 

@@ -6,25 +6,28 @@
 
 use wide::f32x4;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::Domain;
+use crate::engine::program::{Kernel, Renames};
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::Domain;
-use crate::params::{Link, Vertex};
-use crate::program::{Kernel, Recorder};
-use crate::source::Source;
+use crate::mesh::Link;
+use crate::stage::Recorder;
+use crate::stage::fields;
+use crate::stage::fields::Vertex;
 use crate::stage::{Stage, bending};
 
-static SOURCE: Source = Source::new("springs", include_str!("../../shaders/springs.wgsl"));
+static SOURCE: Source = Source::new("springs", include_str!("../../shaders/springs.wgsl")).shares(&[&fields::SOURCE]);
 
 /// Sets `forces` to the sum of the springs at a vertex; the first stage, so later ones add to it.
-pub static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", &SOURCE, gather_springs_body);
+pub(crate) static GATHER_SPRINGS: Kernel = Kernel::new("gather_springs", &SOURCE, gather_springs_body);
 
 /// Sets `forces` to what pins bear of implicit springs.
-pub static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", &SOURCE, keep_pin_force_body);
+pub(crate) static KEEP_PIN_FORCE: Kernel = Kernel::new("keep_pin_force", &SOURCE, keep_pin_force_body);
 
 /// The forces of springs and bending: `forces`, or `elastic_forces` where they are integrated implicitly.
 #[derive(Clone, Copy, Debug)]
-pub struct Springs {
+pub(crate) struct Springs {
     /// Whether they are integrated implicitly.
     pub implicit: bool,
 }
@@ -32,12 +35,12 @@ pub struct Springs {
 impl Stage for Springs {
     fn record(&self, recorder: &mut Recorder<'_>) {
         if self.implicit {
-            let elastic: &'static [(&'static str, &'static str)] = &[("forces", "elastic_forces")];
-            recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::Vertices, elastic);
+            let elastic: Renames = &[("forces", "elastic_forces")];
+            recorder.dispatch_renamed(&GATHER_SPRINGS, Domain::VERTICES, elastic);
             bending::record(recorder, elastic);
-            recorder.dispatch(&KEEP_PIN_FORCE, Domain::Vertices);
+            recorder.dispatch(&KEEP_PIN_FORCE, Domain::VERTICES);
         } else {
-            recorder.dispatch(&GATHER_SPRINGS, Domain::Vertices);
+            recorder.dispatch(&GATHER_SPRINGS, Domain::VERTICES);
             bending::record(recorder, &[]);
         }
     }

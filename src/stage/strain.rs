@@ -3,26 +3,29 @@
 //! With the default band σ_min = σ_max = 1 this is | |d|/l − 1 |. Edges with both ends pinned are left out: no
 //! projection can move them; the report counts those over the limit as infeasible.
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::Domain;
+use crate::engine::layout::GROUP;
+use crate::engine::program::Kernel;
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::Domain;
 use crate::lanes::{LANES, Vec3s, Wide};
-use crate::params::{Frame, GROUP, Link, Meters, UNMEASURED, Vertex, sums};
-use crate::program::{Kernel, Recorder};
-use crate::source::Source;
+use crate::mesh::Link;
+use crate::stage::Recorder;
 use crate::stage::edge::{self, Band};
+use crate::stage::fields::{Frame, Meters, UNMEASURED, Vertex, sums};
 use crate::stage::{Stage, control};
 
 static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl")).shares(&[&edge::SOURCE]);
 
 /// Strain of every edge, largest per workgroup.
-pub static MEASURE_STRAIN: Kernel =
+pub(crate) static MEASURE_STRAIN: Kernel =
     Kernel::new("measure_strain", &SOURCE, measure_strain_body).aliases(&[("partials", "strain_partials")]);
 
 /// Keeps the best state of a last substep.
-pub static KEEP_BEST: Kernel = Kernel::new("keep_best", &SOURCE, keep_best_body);
+pub(crate) static KEEP_BEST: Kernel = Kernel::new("keep_best", &SOURCE, keep_best_body);
 /// Takes it back.
-pub static REVERT_TO_BEST: Kernel = Kernel::new("revert_to_best", &SOURCE, revert_to_best_body);
+pub(crate) static REVERT_TO_BEST: Kernel = Kernel::new("revert_to_best", &SOURCE, revert_to_best_body);
 
 /// Records measuring, and ending the loop where the strain is within the limit, after `iterations` more iterations;
 /// `inner` is the guard word of a linear solve inside, or 0.
@@ -34,23 +37,23 @@ pub fn record(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
 
 /// Records measuring alone.
 pub fn measure(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&MEASURE_STRAIN, Domain::Edges);
+    recorder.dispatch(&MEASURE_STRAIN, Domain::EDGES);
 }
 
 /// Records keeping the state that was judged last, if it is the best of the last substep so far.
 pub fn keep(recorder: &mut Recorder<'_>) {
-    if recorder.moment.last_substep && !recorder.moment.colliding {
-        recorder.dispatch(&KEEP_BEST, Domain::Vertices);
+    if recorder.about.moment.last_substep && !recorder.about.moment.colliding {
+        recorder.dispatch(&KEEP_BEST, Domain::VERTICES);
     }
 }
 
 /// The end of a frame's last projection: a solver that wandered off gives its best state.
 #[derive(Clone, Copy, Debug)]
-pub struct TakeBest;
+pub(crate) struct TakeBest;
 
 impl Stage for TakeBest {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&REVERT_TO_BEST, Domain::Vertices);
+        recorder.dispatch(&REVERT_TO_BEST, Domain::VERTICES);
         recorder.dispatch_range(&control::NOTE_BEST, 0..1, [0; 4]);
     }
 }

@@ -35,25 +35,29 @@
 
 use glam::Vec3;
 
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Inputs, Spec};
+use crate::engine::layout::element;
+use crate::engine::program::Kernel;
+use crate::engine::source::{Constant, Source};
 use crate::error::within;
 use crate::error::{Error, Result};
-use crate::fields::{Domain, Inputs, Spec};
-use crate::params::{Clock, Vertex, element};
-use crate::program::{Kernel, Recorder};
-use crate::source::{Constant, Source};
+use crate::stage::Recorder;
 use crate::stage::Stage;
+use crate::stage::fields;
+use crate::stage::fields::{Clock, Vertex};
 use crate::vector::{padded, xyz};
 
-static SOURCE: Source =
-    Source::new("wind", include_str!("../../shaders/wind.wgsl")).constants(&[("CALM", Constant::F32(CALM))]);
+static SOURCE: Source = Source::new("wind", include_str!("../../shaders/wind.wgsl"))
+    .constants(&[("CALM", Constant::F32(CALM))])
+    .shares(&[&fields::SOURCE]);
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] =
     &[Spec::of::<Air>("air", Domain::Fixed(1), "the air around the cloth in this frame").input()];
 
 /// Adds the force of the air on the faces at a vertex to `forces`.
-pub static BLOW: Kernel = Kernel::new("blow", &SOURCE, blow_body);
+pub(crate) static BLOW: Kernel = Kernel::new("blow", &SOURCE, blow_body);
 
 /// The air around a cloth; the [module](self) has the formulas. Lines without faces feel nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,9 +67,9 @@ pub struct Wind {
     /// Density of the air \[kg/m³\].
     pub density: f32,
     /// Drag coefficient C_D of a face across the wind.
-    pub drag: f32,
+    pub drag_coefficient: f32,
     /// Lift coefficient C_L; with 0 the force points along the relative wind.
-    pub lift: f32,
+    pub lift_coefficient: f32,
     /// Amplitude of the gusts relative to the mean; beyond 1 the wind turns back at times.
     pub gust: f32,
     /// Wave vector of the gusts \[1/m\], in cycles per metre: its direction is where they travel.
@@ -81,8 +85,8 @@ impl Default for Wind {
         Self {
             velocity: [0.0; 3],
             density: 1.2,
-            drag: 1.2,
-            lift: 1.0,
+            drag_coefficient: 1.2,
+            lift_coefficient: 1.0,
             gust: 0.0,
             gust_wave: [0.5, 0.0, 0.5],
             gust_frequency: 0.5,
@@ -106,8 +110,8 @@ impl Wind {
         };
         vector("wind.velocity", self.velocity, 1e4, "finite and at most 1e4 m/s")?;
         number("wind.density", self.density, 0.0..=1e4, "in [0, 1e4] kg/m³")?;
-        number("wind.drag", self.drag, 0.0..=1e3, "in [0, 1e3]")?;
-        number("wind.lift", self.lift, 0.0..=1e3, "in [0, 1e3]")?;
+        number("wind.drag_coefficient", self.drag_coefficient, 0.0..=1e3, "in [0, 1e3]")?;
+        number("wind.lift_coefficient", self.lift_coefficient, 0.0..=1e3, "in [0, 1e3]")?;
         number("wind.gust", self.gust, 0.0..=1e2, "in [0, 100]")?;
         vector("wind.gust_wave", self.gust_wave, 1e6, "finite and at most 1e6 per metre")?;
         number("wind.gust_frequency", self.gust_frequency, -1e6..=1e6, "finite and at most 1e6 Hz")
@@ -120,8 +124,8 @@ impl Wind {
             density: self.density,
             gust_wave: self.gust_wave.into(),
             gust: self.gust,
-            drag: self.drag,
-            lift: self.lift,
+            drag: self.drag_coefficient,
+            lift: self.lift_coefficient,
             gust_phase: phase as f32,
             gust_frequency: self.gust_frequency,
         }
@@ -135,7 +139,7 @@ impl Wind {
 
 /// The force of the air, which adds to `forces`.
 #[derive(Clone, Copy, Debug)]
-pub struct Blowing {
+pub(crate) struct Blowing {
     /// The wind.
     pub wind: Wind,
     /// Phase of the gusts at the start of the frame, a fraction of a period.
@@ -152,8 +156,8 @@ impl Stage for Blowing {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        if recorder.sizes().triangle_corners > 0 {
-            recorder.dispatch(&BLOW, Domain::Vertices);
+        if recorder.sizes().triangles() > 0 {
+            recorder.dispatch(&BLOW, Domain::VERTICES);
         }
     }
 }

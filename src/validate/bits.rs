@@ -2,12 +2,12 @@
 
 use super::subjects::{FRAME, SOLVERS, method};
 use super::{Check, Depth, Failure, Seen};
+use crate::cloth::settings::Settings;
 use crate::cloth::{Cloth, FrameInput};
+use crate::engine::checksum::Checksum;
+use crate::engine::gpu::Gpu;
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
-use crate::io::checksum::Checksum;
 use crate::scene;
-use crate::settings::Settings;
 
 pub(super) fn checks(_: Depth) -> Vec<Check> {
     let mut list = Vec::new();

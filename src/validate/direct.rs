@@ -2,14 +2,14 @@
 
 use super::subjects::method;
 use super::{Check, Depth, Failure, Seen, Subject};
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::Substeps;
 use crate::cloth::{Cloth, FrameInput};
 use crate::error::Result;
 use crate::mesh::{Mass, Mesh, MeshDescriptor};
 use crate::reference::{self, System};
 use crate::scene::Scene;
-use crate::settings::Settings;
 use crate::solver::{FastProjection, Method};
-use crate::substeps::Substeps;
 
 const GRAVITY: [f32; 3] = [0.0, -9.81, 0.0];
 /// Length of the step \[s\].

@@ -2,10 +2,10 @@
 
 use super::subjects::{FRAME, SOLVERS, method};
 use super::{Check, Depth, Failure, Seen, Subject};
+use crate::cloth::settings::Settings;
 use crate::cloth::{Cloth, FrameInput};
 use crate::error::Result;
 use crate::scene;
-use crate::settings::Settings;
 
 pub(super) fn checks(_: Depth) -> Vec<Check> {
     let check =

@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use super::subjects::{FRAME, SOLVERS, crowded, everything_else, landing, method, moving, resting, warm, windy};
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::Substeps;
 use crate::cloth::{Cloth, FrameInput, PinTarget};
-use crate::cpu::Run;
+use crate::engine::cpu::Run;
+use crate::engine::fields::{Domain, Fields};
+use crate::engine::lockstep;
+use crate::engine::program::Kernel;
+use crate::engine::source::Source;
 use crate::error::Result;
-use crate::fields::{Domain, Fields};
-use crate::lockstep;
-use crate::program::{Kernel, Recorder};
 use crate::scene::{self, Scene};
-use crate::settings::Settings;
 use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, YarnSweep};
-use crate::source::Source;
+use crate::stage::Recorder;
 use crate::stage::Stage;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::rest::Rest;
-use crate::substeps::Substeps;
 
 /// Vertices per side: odd, above a workgroup's 64, with yarns long enough for chords.
 const SIZE: u32 = 9;
@@ -181,7 +182,7 @@ struct Planted;
 
 impl Stage for Planted {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&PLANTED, Domain::Vertices);
+        recorder.dispatch(&PLANTED, Domain::VERTICES);
     }
 }
 

@@ -19,7 +19,7 @@
 //!
 //! | Checks | What is compared |
 //! |---|---|
-//! | `kernels/SOLVER/SCENE` | every dispatch of a frame, with the CPU's ([`crate::lockstep`]) |
+//! | `kernels/SOLVER/SCENE` | every dispatch of a frame, with the CPU's ([`crate::engine::lockstep`]) |
 //! | `direct/SOLVER/SCENE` | a whole step with its solution in f64 by sparse Cholesky ([`crate::reference`]) |
 //! | `runs/SOLVER/SCENE` | a free run with the CPU's: strain recomputed in f64, centre of mass |
 //! | `bits/SOLVER` | two runs on two devices of the adapter: equal bits |
@@ -42,11 +42,14 @@ use std::fmt;
 pub use bits::fingerprint;
 pub use deviations::{Deviation, KNOWN, known};
 pub use kernels::planted;
-pub use subjects::{SOLVERS, crowded, everything_else, landing, method, moving, resting, warm, windy};
+pub use subjects::{SOLVERS, method};
+// For the tests and benchmarks of this repository; no part of the interface.
+#[doc(hidden)]
+pub use subjects::{crowded, everything_else, landing, moving, resting, warm, windy};
 
+use crate::engine::gpu::Gpu;
+use crate::engine::lockstep::Mismatch;
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
-use crate::lockstep::Mismatch;
 
 /// An adapter under test, with a device on it.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use super::subjects::{FRAME, method};
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
+use crate::cloth::settings::Settings;
 use crate::cloth::{Cloth, FrameInput};
 use crate::error::Result;
 use crate::scene::Scene;
-use crate::settings::Settings;
 
 const SIZE: u32 = 9;
 /// A third of a second: long enough to fall, too short for rounding to grow into another motion.

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::cloth::{Cloth, FrameInput, PinTarget, Pose};
+use crate::cloth::hold::Hold;
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::Substeps;
+use crate::cloth::{Cloth, FrameInput, PinTarget};
 use crate::error::Result;
-use crate::hold::Hold;
 use crate::mesh::{Mesh, MeshDescriptor};
-use crate::params::Contact;
 use crate::scene::{self, Scene};
-use crate::settings::Settings;
+use crate::solid::Pose;
 use crate::solid::{Grid, Solid, SolidShape, icosphere};
 use crate::solver::{FastProjection, Method, Preconditioner, YarnSweep};
+use crate::stage::contact::Contact;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::wind::Wind;
-use crate::substeps::Substeps;
 
 /// Length of a frame \[s\].
 pub(super) const FRAME: f32 = 1.0 / 60.0;

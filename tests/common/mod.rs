@@ -1,6 +1,7 @@
 //! What several test files need.
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
+use taut::engine::program::Kernel;
 pub(crate) use taut::validate::{everything_else, warm, windy};
 use taut::{Cloth, Elasticity, FrameInput, Gpu, Method, Scene, Settings, wgpu};
 
@@ -26,6 +27,17 @@ pub(crate) fn gpus() -> Vec<Gpu> {
 /// The first adapter that computes.
 pub(crate) fn gpu() -> Option<Gpu> {
     gpus().into_iter().next()
+}
+
+/// A built-in kernel by its name, as a recording has it.
+pub(crate) fn kernel(name: &str) -> &'static Kernel {
+    let scene = || taut::scene::hang(5).expect("a scene");
+    let found = methods().find_map(|(_, method)| {
+        let cloth = Cloth::on_cpu(scene(), Settings { method, ..Default::default() }).expect("a cloth");
+        let dispatches = cloth.program().dispatches();
+        dispatches.iter().map(|dispatch| dispatch.kernel).find(|kernel| kernel.name == name)
+    });
+    found.unwrap_or_else(|| panic!("no solver records a kernel {name}"))
 }
 
 pub(crate) fn gpu_required() -> bool {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use rayon::prelude::*;
-use taut::io::checksum::Checksum;
+use taut::engine::checksum::Checksum;
 use taut::wgpu;
 use taut::{Cancel, Cloth, Error, FrameInput, Gpu, Method, Scene, Settings, Solid, SolidShape, Substeps};
 

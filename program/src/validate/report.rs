@@ -3,7 +3,7 @@
 use anyhow::Result;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
-use taut::lockstep::Mismatch;
+use taut::engine::lockstep::Mismatch;
 use taut::validate::{Deviation, Failure, Seen};
 use taut::{Gpu, wgpu};
 
@@ -171,7 +171,7 @@ fn mismatch(mismatch: &Mismatch) -> Value {
         "dispatch": mismatch.dispatch,
         "field": mismatch.field,
         "element": mismatch.element,
-        "lane": mismatch.lane,
+        "word": mismatch.word,
         "cpu": mismatch.cpu,
         "gpu": mismatch.gpu,
         "cpu_bits": format!("{:08x}", mismatch.cpu.to_bits()),

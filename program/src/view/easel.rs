@@ -8,7 +8,7 @@ use eframe::egui;
 use eframe::egui_wgpu::RenderState;
 use eframe::wgpu;
 use taut::render::{
-    Camera, Canvas, Fabric, Form, Items, Look, Offscreen, PictureFile, Prop, Renderer, Skin, Stage, check_size,
+    Camera, Canvas, Fabric, Items, Look, Model, Offscreen, PictureFile, Prop, Renderer, Skin, Studio, check_size,
 };
 use taut::{Cloth, Gpu, Pose};
 
@@ -22,7 +22,7 @@ pub(super) struct Easel {
     gpu: Gpu,
     renderer: Renderer,
     fabric: Fabric,
-    forms: Vec<Form>,
+    models: Vec<Model>,
     skin: Skin,
     props: Vec<Prop>,
     paper: Option<Paper>,
@@ -36,20 +36,20 @@ struct Paper {
 }
 
 impl Easel {
-    pub(super) fn new(state: &RenderState, gpu: &Gpu, cloth: &Cloth, stage: &Stage) -> Result<Self> {
+    pub(super) fn new(state: &RenderState, gpu: &Gpu, cloth: &Cloth, studio: &Studio) -> Result<Self> {
         let renderer = Renderer::new_blocking(&state.device, &state.queue, FORMAT, SAMPLES)?;
         let fabric = Fabric::new(cloth.mesh());
-        let forms: Vec<Form> = cloth.solids().iter().map(|solid| Form::of(solid, stage)).collect();
+        let models: Vec<Model> = cloth.solids().iter().map(|solid| Model::of(solid, studio)).collect();
         let skin = Skin::of_cloth(&renderer, cloth, &fabric)?;
-        let props = forms.iter().map(|form| Prop::new(&renderer, form)).collect::<taut::Result<_>>()?;
-        Ok(Self { state: state.clone(), gpu: gpu.clone(), renderer, fabric, forms, skin, props, paper: None })
+        let props = models.iter().map(|model| Prop::new(&renderer, model)).collect::<taut::Result<_>>()?;
+        Ok(Self { state: state.clone(), gpu: gpu.clone(), renderer, fabric, models, skin, props, paper: None })
     }
 
     /// Draws the cloth as it is now; the texture it is on. `positions` are those of a cloth on the CPU.
     pub(super) fn draw(
         &mut self,
         size: [u32; 2],
-        (camera, look, stage): (&Camera, &Look, &Stage),
+        (camera, look, studio): (&Camera, &Look, &Studio),
         cloth: &Cloth,
         positions: &[[f32; 3]],
     ) -> Result<egui::TextureId> {
@@ -63,7 +63,7 @@ impl Easel {
         }
         let mut encoder = self.state.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let solids = placed(&self.props, cloth);
-        let items = Items { stage, cloths: &[&self.skin], solids: &solids };
+        let items = Items { studio, cloths: &[&self.skin], solids: &solids };
         self.renderer.draw(&mut encoder, &paper.canvas, &paper.view, camera, look, &items)?;
         self.state.queue.submit([encoder.finish()]);
         Ok(paper.id)
@@ -94,7 +94,7 @@ impl Easel {
     pub(super) fn write(
         &self,
         path: &Path,
-        (camera, look, stage): (&Camera, &Look, &Stage),
+        (camera, look, studio): (&Camera, &Look, &Studio),
         cloth: &Cloth,
     ) -> Result<()> {
         let Some(paper) = &self.paper else { return Err(anyhow!("nothing was drawn yet")) };
@@ -102,9 +102,10 @@ impl Easel {
         let offscreen = Offscreen::new_blocking(&self.gpu, size)?;
         let renderer = offscreen.renderer();
         let skin = Skin::of_cloth(renderer, cloth, &self.fabric)?;
-        let props: Vec<Prop> = self.forms.iter().map(|form| Prop::new(renderer, form)).collect::<taut::Result<_>>()?;
+        let props: Vec<Prop> =
+            self.models.iter().map(|model| Prop::new(renderer, model)).collect::<taut::Result<_>>()?;
         let solids = placed(&props, cloth);
-        let picture = offscreen.picture(camera, look, &Items { stage, cloths: &[&skin], solids: &solids })?;
+        let picture = offscreen.picture(camera, look, &Items { studio, cloths: &[&skin], solids: &solids })?;
         let mut file = PictureFile::create(path, size, 1.0)?;
         file.add(picture)?;
         Ok(file.finish()?)

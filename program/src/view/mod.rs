@@ -24,7 +24,7 @@ use eframe::egui_wgpu::{WgpuSetup, WgpuSetupCreateNew};
 use eframe::{NativeOptions, egui, wgpu};
 use serde_json::json;
 use taut::io::atomic::AtomicFile;
-use taut::render::Stage;
+use taut::render::Studio;
 use taut::{Gpu, Scene, Settings};
 
 use crate::Outcome;
@@ -73,7 +73,7 @@ impl Options {
 struct Show {
     scene: Scene,
     settings: Settings,
-    stage: Stage,
+    studio: Studio,
     fps: f64,
     backend: BackendName,
     /// Whether the adapter was chosen by name: then a software one is meant.
@@ -100,7 +100,7 @@ pub(crate) fn view(options: &Options) -> Result<Outcome> {
     let name = scene.name.to_string();
     let show = Show {
         hint: scene.stays_flat(&settings).then_some(scene::FLAT),
-        stage: Stage::of(&scene),
+        studio: Studio::of(&scene),
         scene,
         settings,
         fps: subject.fps,

@@ -261,12 +261,12 @@ mod tests {
 
     #[test]
     fn wind_survives_the_way_through_the_sliders() {
-        let wind = Wind { velocity: [3.0, 0.5, -4.0], gust: 0.3, drag: 1.1, ..Wind::default() };
+        let wind = Wind { velocity: [3.0, 0.5, -4.0], gust: 0.3, drag_coefficient: 1.1, ..Wind::default() };
         let air = Air::of(Some(wind));
         assert!((air.speed - 5.0).abs() < 1e-6 && (air.heading - 143.1301).abs() < 1e-3, "{air:?}");
         let back = air.wind().unwrap();
         assert!(back.velocity.iter().zip(wind.velocity).all(|(one, other)| (one - other).abs() < 1e-5));
-        assert_eq!((back.gust, back.drag), (wind.gust, wind.drag));
+        assert_eq!((back.gust, back.drag_coefficient), (wind.gust, wind.drag_coefficient));
         // Without air there is none until it blows.
         assert_eq!(Air::of(None).wind(), None);
         assert!(Air { speed: 1.0, ..Air::of(None) }.wind().is_some());

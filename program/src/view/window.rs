@@ -9,7 +9,7 @@ use eframe::egui::{self, Key, PointerButton, Sense, Ui};
 use eframe::wgpu;
 use glam::Vec3;
 use taut::Gpu;
-use taut::render::{Camera, Look, Stage};
+use taut::render::{Camera, Look, Studio};
 
 use super::easel::Easel;
 use super::panel::Panel;
@@ -27,7 +27,7 @@ pub(super) struct Window<'a> {
     player: Option<Player>,
     easel: Easel,
     panel: Panel,
-    stage: Stage,
+    studio: Studio,
     camera: Option<Camera>,
     /// Where the camera of what falls started.
     center: Vec3,
@@ -61,7 +61,7 @@ impl<'a> Window<'a> {
         };
         let name = show.scene.name.to_string();
         let player = Player::new(on_gpu.then_some(&gpu), show.scene, show.settings, show.fps, !show.paused)?;
-        let easel = Easel::new(state, &gpu, player.cloth(), &show.stage)?;
+        let easel = Easel::new(state, &gpu, player.cloth(), &show.studio)?;
         let vertices = crate::output::count(player.cloth().mesh().vertex_count() as u64);
         let place = match on_gpu {
             true => format!("{name}, {vertices} vertices, simulated and drawn on {adapter}"),
@@ -72,7 +72,7 @@ impl<'a> Window<'a> {
             center: center(player.positions()),
             player: Some(player),
             easel,
-            stage: show.stage,
+            studio: show.studio,
             camera: None,
             name,
             place,
@@ -99,7 +99,7 @@ impl<'a> Window<'a> {
         let mut free = names.map(|name| directory.join(name)).filter(|path| !path.exists());
         let path = free.next().ok_or_else(|| anyhow!("there is no free name for {stem}.png"))?;
         let look = Look { coloring: self.panel.coloring(player), ..Look::default() };
-        self.easel.write(&path, (camera, &look, &self.stage), player.cloth())?;
+        self.easel.write(&path, (camera, &look, &self.studio), player.cloth())?;
         self.screenshots.push(path.clone());
         Ok(path)
     }
@@ -137,7 +137,7 @@ impl<'a> Window<'a> {
         let scale = ui.ctx().pixels_per_point();
         let size = [rect.width(), rect.height()].map(|side| ((side * scale).round() as u32).max(1));
         let aspect = rect.width() / rect.height();
-        let camera = self.camera.get_or_insert_with(|| self.stage.camera(size));
+        let camera = self.camera.get_or_insert_with(|| self.studio.camera(size));
         let place =
             |pointer: egui::Pos2| [(pointer.x - rect.left()) / rect.width(), (pointer.y - rect.top()) / rect.height()];
         let turn = response.drag_delta() / rect.height();
@@ -163,14 +163,14 @@ impl<'a> Window<'a> {
         }
         let elapsed = std::mem::replace(&mut self.clock, Instant::now()).elapsed();
         player.pass(elapsed);
-        if self.stage.falls() {
+        if self.studio.falls() {
             let now = center(player.positions());
             let by = (now - std::mem::replace(&mut self.center, now)).to_array();
             *camera = camera.moved(by);
-            self.stage = self.stage.moved(by);
+            self.studio = self.studio.moved(by);
         }
         let look = Look { coloring: self.panel.coloring(player), ..Look::default() };
-        let view = (&*camera, &look, &self.stage);
+        let view = (&*camera, &look, &self.studio);
         let id = self.easel.draw(size, view, player.cloth(), player.positions())?;
         let whole = egui::Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0));
         ui.painter().image(id, rect, whole, egui::Color32::WHITE);

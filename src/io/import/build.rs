@@ -9,8 +9,8 @@ use super::raw::{Raw, RawFace};
 use super::weld::weld;
 use super::{DroppedFace, ImportReport, Imported, Options, Place, RenderMesh, Warp, fault};
 use crate::error::{Error, Result};
+use crate::mesh::FARTHEST;
 use crate::mesh::{Face, Mesh, MeshDescriptor, Weave};
-use crate::params::FARTHEST;
 
 /// Shortest distance of two vertices of a face or line \[m\]; [`Mesh::new`] refuses shorter edges.
 const SHORTEST: f32 = 1e-18;

@@ -166,7 +166,7 @@ impl Elements<'_> {
 }
 
 impl<'a> Reader<'a> {
-    fn fault(&self, reason: impl Into<String>) -> crate::Error {
+    fn fault(&self, reason: impl Into<String>) -> crate::error::Error {
         fault(Place::Byte(self.chunks.json_start as u64), reason)
     }
 

@@ -64,11 +64,11 @@ mod ply;
 mod raw;
 mod weld;
 
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use crate::error::Place;
 use crate::error::{Error, Result};
 #[cfg(doc)]
 use crate::mesh::Mesh;
@@ -189,34 +189,6 @@ impl Options {
         let weld = self.weld.unwrap_or(0.0);
         range("weld", weld, weld == 0.0 || (1e-7..=0.01).contains(&weld), "0, or between 1e-7 and 0.01")?;
         range("scale", self.scale, self.scale > 0.0 && self.scale.is_finite(), "finite and above zero")
-    }
-}
-
-/// Where in a file something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Nowhere in particular.
-    File,
-    /// A line of text, counted from 1.
-    Line(u64),
-    /// A byte, counted from 0.
-    Byte(u64),
-}
-
-impl Place {
-    /// As it follows the name of a file in a message.
-    pub(crate) fn after_name(self) -> String {
-        if self == Self::File { String::new() } else { format!(", {self}") }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File => write!(formatter, "the file"),
-            Self::Line(line) => write!(formatter, "line {line}"),
-            Self::Byte(byte) => write!(formatter, "byte {byte}"),
-        }
     }
 }
 

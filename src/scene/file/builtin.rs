@@ -3,10 +3,10 @@
 use super::parts::{Fabric, Form, Obstacle, Pins, Select, Sheet, Source, Start, Turn};
 use super::table::Text;
 use super::{Limits, Output, SceneFile};
+use crate::cloth::settings::Settings;
 use crate::error::{Error, Result};
 use crate::mesh::{Mass, MeshDescriptor};
 use crate::scene::{COTTON_BENDING, FORM_RESOLUTION, FORM_SEGMENTS, HANG_WIDTH, MOST, NAMES, check_size, clearance};
-use crate::settings::Settings;
 use crate::stage::wind::Wind;
 
 /// The built-in scene of a name.

@@ -170,7 +170,7 @@
 //! | `world.drag` | rate at which still air takes speed \[1/s\] | 0 |
 //! | `wind.velocity` | \[m/s\] | 0 |
 //! | `wind.density` | of the air \[kg/m³\] | 1.2 |
-//! | `wind.drag`, `wind.lift` | coefficients | 1.2, 1 |
+//! | `wind.drag_coefficient`, `wind.lift_coefficient` | of a face across the wind; of one at 45° | 1.2, 1 |
 //! | `wind.gust` | amplitude of gusts relative to the mean | 0 |
 //! | `wind.gust_wave` | cycles per metre \[1/m\] | `[0.5, 0.0, 0.5]` |
 //! | `wind.gust_frequency` | \[Hz\] | 0.5 |
@@ -230,9 +230,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::cloth::settings::Settings;
 use crate::error::{Error, Result};
 use crate::scene::{Noise, Scene};
-use crate::settings::Settings;
 use parts::{Fabric, Obstacle, Pins, Source};
 use table::Text;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::cloth::Pose;
-use crate::hold::Hold;
+use crate::cloth::hold::Hold;
+use crate::cloth::motion::Motion;
 use crate::mesh::{EdgeOverride, Face, Mass};
-use crate::scene::motion::Motion;
 use crate::scene::noise::Noise;
+use crate::solid::Pose;
 
 /// `[cloth]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,7 +128,7 @@ pub(super) struct Pins {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Select {
     At(Vec<&'static str>),
-    Selection(crate::Selection),
+    Selection(crate::cloth::hold::Selection),
 }
 
 /// Names of parts of a grid.

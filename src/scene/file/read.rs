@@ -9,22 +9,22 @@ use super::load_mesh::WARPS;
 use super::parts::{Fabric, Form, Obstacle, PARTS, Pins, Select, Sheet, Source, Start, Turn};
 use super::table::{Table, Text, Value, suggestion};
 use super::{Limits, Output, SceneFile};
-use crate::cloth::Pose;
+use crate::cloth::hold::{Hold, Selection};
+use crate::cloth::motion::{Key, Motion};
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::Substeps;
 use crate::error::{Error, Result};
-use crate::hold::{Hold, Selection};
 use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass, MeshDescriptor, Weave};
 use crate::scene::material::Material;
-use crate::scene::motion::{Key, Motion};
 use crate::scene::noise::Noise;
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, MOST};
-use crate::settings::Settings;
+use crate::solid::Pose;
 use crate::solid::{Solid, SolidShape};
 use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::parameter::{self, Listed, Takes};
 use crate::stage::wind::Wind;
-use crate::substeps::Substeps;
 
 /// Longest name of a scene, in bytes.
 const LONGEST_NAME: usize = 200;
@@ -537,13 +537,13 @@ fn obstacle(value: &Value<'_>) -> Result<Obstacle> {
 }
 
 fn wind(value: &Value<'_>) -> Result<Wind> {
-    let known = ["density", "drag", "gust", "gust_frequency", "gust_wave", "lift", "velocity"];
+    let known = ["density", "drag_coefficient", "gust", "gust_frequency", "gust_wave", "lift_coefficient", "velocity"];
     let table = value.table(&known)?;
     let mut wind = Wind::default();
     table.set_vector("velocity", &mut wind.velocity)?;
     table.set("density", &mut wind.density)?;
-    table.set("drag", &mut wind.drag)?;
-    table.set("lift", &mut wind.lift)?;
+    table.set("drag_coefficient", &mut wind.drag_coefficient)?;
+    table.set("lift_coefficient", &mut wind.lift_coefficient)?;
     table.set("gust", &mut wind.gust)?;
     table.set_vector("gust_wave", &mut wind.gust_wave)?;
     table.set("gust_frequency", &mut wind.gust_frequency)?;

@@ -4,16 +4,16 @@ use std::fmt::Write;
 
 use super::SceneFile;
 use super::parts::{Form, Obstacle, Pins, Select, Source, Start, Turn};
-use crate::cloth::Pose;
-use crate::hold::{Hold, Selection};
+use crate::cloth::hold::{Hold, Selection};
+use crate::cloth::motion::Motion;
+use crate::cloth::settings::Settings;
+use crate::cloth::substeps::Substeps;
 use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass};
-use crate::scene::motion::Motion;
-use crate::settings::Settings;
+use crate::solid::Pose;
 use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::parameter::{self, Listed};
-use crate::substeps::Substeps;
 
 /// Column of the comments.
 const COMMENTS: usize = 40;
@@ -329,8 +329,8 @@ fn world(page: &mut Page, settings: &Settings) {
         page.head("[wind]", "");
         page.vector("velocity", wind.velocity, "m/s");
         page.number("density", wind.density, "of the air, kg/m³");
-        page.number("drag", wind.drag, "coefficient of a face across the wind");
-        page.number("lift", wind.lift, "coefficient");
+        page.number("drag_coefficient", wind.drag_coefficient, "of a face across the wind");
+        page.number("lift_coefficient", wind.lift_coefficient, "largest at 45°");
         page.number("gust", wind.gust, "amplitude relative to the mean");
         page.vector("gust_wave", wind.gust_wave, "cycles per metre, 1/m");
         page.number("gust_frequency", wind.gust_frequency, "Hz");

@@ -1,0 +1,179 @@
+//! How a cloth is simulated: plain values in SI units.
+
+use std::sync::Arc;
+
+use crate::cloth::substeps::{Plan, StepBounds, Substeps};
+use crate::error::within;
+use crate::error::{Error, Result};
+use crate::mesh::Mesh;
+use crate::solver::Method;
+use crate::stage::elastic::Elasticity;
+use crate::stage::integrate::Stepping;
+use crate::stage::wind::Wind;
+use crate::stage::{Stage, area};
+
+/// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and
+/// tuned ([`crate::Cloth::tune`]); what [`crate::Live`] has may be slid from frame to frame ([`crate::Cloth::change`]).
+///
+/// A plain structure, as all settings, inputs and parameters of solvers are: written with `..Default::default()` it
+/// stays valid when members are added, which is no breaking change.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %).
+    pub strain_limit: f32,
+    /// Lower end of the stretch band σ_min: edges shorter than this part of their rest length are lengthened.
+    pub stretch_min: f32,
+    /// Upper end of the stretch band σ_max. Strain is the distance from the band; 1 and 1 by default.
+    pub stretch_max: f32,
+    /// Acceleration of gravity \[m/s²\].
+    pub gravity: [f32; 3],
+    /// Rate of velocity damping by still air \[1/s\].
+    pub drag: f32,
+    /// Wind, and the drag of still air, on every face; `None` for neither ([`crate::stage::wind`]).
+    pub wind: Option<Wind>,
+    /// Smallest and largest area of a triangle relative to rest, e.g. `[0.9, 1.1]`: a heuristic that the projection of
+    /// the edges follows and may undo; `None` for no limit. A lower end above 0 may gain energy
+    /// ([`crate::stage::area`]).
+    pub area_limit: Option<[f32; 2]>,
+    /// Substeps per frame.
+    pub substeps: Substeps,
+    /// Order of the time stepping.
+    pub stepping: Stepping,
+    /// Damping of internal motion \[s\]: shear and bending that change at a rate resist as if they had gone on for this
+    /// long. Works where springs are integrated implicitly, and asks for that.
+    pub damping: f32,
+    /// How the shear springs are integrated.
+    pub elasticity: Elasticity,
+    /// The solver.
+    pub method: Method,
+    /// Rounds of projection and collision in a substep at most, beyond the first; friction gives way in the second half
+    /// of them.
+    pub contact_rounds: u32,
+    /// Speed below which cloth among solids comes to rest \[m/s\]: where a vertex has moved more slowly than this for a
+    /// while, its velocity is that of its motion, without what corrections of the strain leave in it; 0 for never
+    /// ([`crate::stage::rest`]).
+    pub rest_speed: f32,
+    /// Stages of the user's own, run before the prediction.
+    pub stages: Vec<Arc<dyn Stage>>,
+    /// Dispatches in one submission at most, where this crate submits: long submissions block a desktop, and some
+    /// systems kill them.
+    pub dispatches_per_submission: u32,
+    /// Dispatches that [`crate::Cloth::encode_step`] may record at most. Where a frame has more, loops are shortened,
+    /// those of elastic solves first, and then substeps left out, but not below what motion and explicit shear need.
+    /// Shortened frames cut the same load into up to three times as many substeps, which then need few iterations each.
+    ///
+    /// [`crate::Cloth::frame_cost`] tells beforehand which budget suffices, [`crate::Report::wanted_substeps`]
+    /// afterwards where one did not. A substep costs about 35 dispatches where springs are explicit, 35 more where they
+    /// are implicit (with `damping`, stiff shear or bending; 11 and 6 for each of four iterations, 7 with bending), and
+    /// 30 for each of `contact_rounds` where there are solids. The default holds 1 % in sheets of 71 × 71 vertices hung
+    /// by two corners with explicit springs, and of 31 × 31 with implicit ones.
+    pub dispatch_budget: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            strain_limit: 0.01,
+            stretch_min: 1.0,
+            stretch_max: 1.0,
+            gravity: [0.0, -9.81, 0.0],
+            drag: 0.0,
+            wind: None,
+            area_limit: None,
+            substeps: Substeps::Auto,
+            stepping: Stepping::Euler,
+            damping: 0.0,
+            elasticity: Elasticity::Auto,
+            method: Method::default(),
+            contact_rounds: 8,
+            rest_speed: 0.01,
+            stages: Vec::new(),
+            dispatches_per_submission: 2000,
+            dispatch_budget: 1000,
+        }
+    }
+}
+
+/// Largest change of strain that f32 arithmetic may hide between device and host.
+const STRAIN_MARGIN: f32 = 5e-7;
+/// No limit below this is accepted at any size.
+const LEAST_LIMIT: f32 = 2e-6;
+
+impl Settings {
+    /// Checks every value against a mesh and its start positions.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] naming the setting, [`Error::StrainLimit`] if f32 positions cannot hold the limit.
+    pub fn validate(&self, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
+        self.validate_at(resolution(mesh, positions))
+    }
+
+    /// [`Settings::validate`] where the resolution of the positions is known.
+    pub(crate) fn validate_at(&self, resolution: f32) -> Result<()> {
+        let finite = |value: f32| value.is_finite();
+        within("strain_limit", self.strain_limit.into(), finite(self.strain_limit), "a number")?;
+        self.check_limit(resolution)?;
+        let (low, high) = (self.stretch_min, self.stretch_max);
+        within("stretch_min", low.into(), (0.0..=1.0).contains(&low), "in [0, 1]")?;
+        within("stretch_max", high.into(), (1.0..=1e6).contains(&high), "in [1, 1e6]")?;
+        for (index, g) in self.gravity.into_iter().enumerate() {
+            if g.is_nan() || g.abs() > 1e6 {
+                let expected = "finite and at most 1e6 m/s²";
+                return Err(Error::OutOfRange { field: "gravity", index: Some(index), value: g.into(), expected });
+            }
+        }
+        within("drag", self.drag.into(), (0.0..=1e6).contains(&self.drag), "in [0, 1e6] 1/s")?;
+        let damped = self.damping > 0.0;
+        within("damping", self.damping.into(), (0.0..=1e3).contains(&self.damping), "in [0, 1000] s")?;
+        let explicit = self.elasticity == Elasticity::Explicit;
+        within("damping", self.damping.into(), !(damped && explicit), "0 where springs are explicit")?;
+        let second_order = self.stepping == Stepping::Bdf2;
+        within("stepping", 2.0, !(second_order && explicit), "1 (Euler) where springs are explicit")?;
+        let rounds = self.contact_rounds;
+        within("contact_rounds", rounds.into(), (1..=1000).contains(&rounds), "in 1 … 1000")?;
+        within("rest_speed", self.rest_speed.into(), (0.0..=1.0).contains(&self.rest_speed), "in [0, 1] m/s")?;
+        self.wind.as_ref().map_or(Ok(()), Wind::validate)?;
+        self.area_limit.map_or(Ok(()), area::validate)?;
+        let each = self.dispatches_per_submission;
+        within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
+        self.substeps.validate()?;
+        let load = self.method.solver().load();
+        within("load", load.into(), load > 0.0 && load.is_finite(), "finite and above 0")?;
+        self.method.solver().validate()
+    }
+
+    /// How a frame of length `dt` \[s\] may be cut into substeps.
+    ///
+    /// # Errors
+    /// As [`Substeps::plan`].
+    pub fn plan(&self, bounds: &StepBounds, dt: f32) -> Result<Plan> {
+        // Explicit springs do not damp, and a backward difference of second order amplifies what oscillates undamped.
+        let needed = self.damping > 0.0 || self.stepping == Stepping::Bdf2;
+        let elasticity = if needed { Elasticity::Implicit } else { self.elasticity };
+        self.substeps.plan(bounds, self.gravity, dt, elasticity, self.method.solver().load())
+    }
+
+    /// Refuses a limit that positions of this resolution cannot hold.
+    pub(crate) fn check_limit(&self, resolution: f32) -> Result<()> {
+        let least = least_limit(resolution);
+        if self.strain_limit < least { Err(Error::StrainLimit { limit: self.strain_limit, least }) } else { Ok(()) }
+    }
+
+    /// The strain at which the device stops: under the limit by what rounding to f32 positions may add.
+    pub(crate) fn device_limit(&self, resolution: f32) -> f32 {
+        let margin = STRAIN_MARGIN + 2.0 * resolution;
+        self.strain_limit - margin.min(0.5 * self.strain_limit)
+    }
+}
+
+/// Rounding step of the largest coordinate over the shortest edge.
+pub(crate) fn resolution(mesh: &Mesh, positions: &[[f32; 3]]) -> f32 {
+    let largest = positions.iter().flatten().fold(0.0f32, |most, x| most.max(x.abs()));
+    let shortest = mesh.edges().iter().fold(f32::INFINITY, |least, edge| least.min(edge.rest));
+    (largest.next_up() - largest) / shortest
+}
+
+/// The smallest strain limit that positions of this size can hold.
+pub(crate) fn least_limit(resolution: f32) -> f32 {
+    LEAST_LIMIT.max(4.0 * resolution)
+}
