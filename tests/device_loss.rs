@@ -215,7 +215,9 @@ fn methods_of_cloth() -> Vec<String> {
     let mut names = Vec::new();
     for file in std::fs::read_dir(directory).expect("the source is there") {
         let text = std::fs::read_to_string(file.expect("it can be listed").path()).expect("it is text");
-        for line in text.lines().filter_map(|line| line.strip_prefix("    pub ")) {
+        // Of the cloth's own blocks: settings, scenes and reports know no device.
+        let blocks = text.split("\nimpl Cloth {\n").skip(1).filter_map(|block| block.split("\n}\n").next());
+        for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("    pub ")) {
             let signature = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
             let name = signature.and_then(|signature| signature.split(['(', '<']).next());
             names.extend(name.map(str::to_owned));
