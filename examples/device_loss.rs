@@ -119,14 +119,14 @@ impl Host {
 fn made(gpu: Option<Gpu>, settings: &Settings) -> Result<Cloth> {
     let scene = scene::hang(12)?;
     match gpu {
-        Some(gpu) => Cloth::on_gpu_blocking(&gpu, scene, settings.clone()),
+        Some(gpu) => Cloth::on_gpu(&gpu, scene, settings.clone()),
         None => Cloth::on_cpu(scene, settings.clone()),
     }
 }
 
 /// A device of its own for every call, as after a loss.
 fn open() -> Option<Gpu> {
-    Backend::Gpu.choose_blocking(None).ok()?.gpu
+    Backend::Gpu.choose(None).ok()?.gpu
 }
 
 fn label(gpu: &Gpu) -> String {

@@ -11,7 +11,7 @@ const CLOTHS: u32 = 100;
 const FRAMES: u32 = 10;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Some(gpu) = Backend::Gpu.choose_blocking(None).ok().and_then(|choice| choice.gpu) else {
+    let Some(gpu) = Backend::Gpu.choose(None).ok().and_then(|choice| choice.gpu) else {
         println!("there is no adapter");
         return Ok(());
     };
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         scene.start.iter_mut().for_each(|[_, y, z]| (*y, *z) = (*z * -angle.sin(), *z * angle.cos()));
         // Small cloth needs few iterations; what is recorded costs, whether it has something to do or not.
         let settings = Settings { dispatch_budget: 200, ..Default::default() };
-        cloths.push(Cloth::on_gpu_blocking(&gpu, scene, settings)?);
+        cloths.push(Cloth::on_gpu(&gpu, scene, settings)?);
         if index == 0 {
             println!("the first: {:.0} ms", clock.elapsed().as_secs_f64() * 1e3);
             clock = Instant::now();

@@ -66,6 +66,9 @@
 //! [`Cloth::normal_buffer`] and [`Cloth::index_buffer`] are drawn as they are. Nothing is submitted, polled or waited
 //! for unless a method says so. The README has the example.
 //!
+//! Where a method waits for the device, its name with `_async` is the same as a future ([`Cloth::step`],
+//! [`Cloth::step_async`]). In a browser the `_async` forms are the ones there are.
+//!
 //! # What is promised
 //!
 //! * [`Report::converged`] is `Some(true)` only where the strain of the positions that were read back, recomputed in

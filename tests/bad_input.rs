@@ -417,7 +417,7 @@ fn a_budget_too_small_for_one_iteration_is_refused_with_what_is_needed() {
     let Some(gpu) = gpu() else { return };
     let with = |dispatch_budget| {
         let settings = Settings { dispatch_budget, ..Default::default() };
-        Cloth::on_gpu_blocking(&gpu, hang(), settings).expect("the scene and the settings are valid")
+        Cloth::on_gpu(&gpu, hang(), settings).expect("the scene and the settings are valid")
     };
     let mut cloth = with(1);
     let Err(Error::Budget { budget: 1, needed }) = cloth.encoded_dispatches(FRAME) else { panic!("it was accepted") };

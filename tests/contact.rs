@@ -740,7 +740,7 @@ fn a_gpu_holds_and_collides_alike() {
     };
     let settings = Settings { substeps: Substeps::Fixed(4), ..build().settings };
     let mut on_cpu = cpu(build(), settings.clone());
-    let mut on_gpu = Cloth::on_gpu_blocking(&gpu, build(), settings).expect("the device works");
+    let mut on_gpu = Cloth::on_gpu(&gpu, build(), settings).expect("the device works");
     for cloth in [&mut on_cpu, &mut on_gpu] {
         run(cloth, 5);
         cloth.hold(&[0], Hold::Fixed).expect("a free vertex");

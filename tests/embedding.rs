@@ -13,7 +13,7 @@ fn settings() -> Settings {
 }
 
 fn on(gpu: &Gpu, scene: Scene) -> Cloth {
-    Cloth::on_gpu_blocking(gpu, scene, settings()).unwrap()
+    Cloth::on_gpu(gpu, scene, settings()).unwrap()
 }
 
 fn encoder(gpu: &Gpu) -> wgpu::CommandEncoder {
@@ -94,7 +94,7 @@ fn a_small_budget_is_kept_and_its_shortfall_reported() {
     let Some(gpu) = gpu() else { return };
     let method = method("fast-projection-diagonal");
     let hard = || Settings { strain_limit: 1e-4, dispatch_budget: 400, method: method.clone(), ..settings() };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), hard()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).unwrap(), hard()).unwrap();
     let mut missed = 0;
     for _ in 0..12 {
         let mut encoder = encoder(&gpu);
@@ -127,10 +127,29 @@ fn a_report_arrives_without_being_waited_for() {
     assert_eq!(report.converged, None, "without positions nothing is promised");
     assert!(report.device_strain > 0.0 && report.device_strain <= 0.01, "{report:?}");
     assert_eq!(report.substeps, 4);
-    let full = pollster::block_on(full.wait()).unwrap();
+    let full = full.wait().unwrap();
     assert_eq!(full.report.converged, Some(true));
     assert!(full.report.strain.unwrap().max <= 0.01);
     assert_eq!(full.positions.len(), 81);
+}
+
+#[test]
+fn a_report_is_waited_for_as_long_as_its_encoder_can_come() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::hang(9).unwrap());
+    let mut submitted = encoder(&gpu);
+    cloth.encode_step(&mut submitted, &frame(FRAME)).unwrap();
+    let report = cloth.encode_report(&mut submitted, true).unwrap();
+    let awaited = cloth.encode_report(&mut submitted, true).unwrap();
+    submit(&gpu, submitted);
+    let report = report.wait().unwrap();
+    assert_eq!(report.report.converged, Some(true));
+    assert_eq!(pollster::block_on(awaited.wait_async()).unwrap().positions, report.positions);
+    // One that nobody submits is an error, not a hang.
+    let mut kept = encoder(&gpu);
+    let never = cloth.encode_report(&mut kept, false).unwrap();
+    assert!(matches!(never.wait(), Err(Error::Device { .. })));
+    drop(kept);
 }
 
 #[test]
@@ -147,7 +166,7 @@ fn folding_to_two_dimensions_changes_no_bit() {
             let method = method(solver);
             let scene = scene::curtain(11).unwrap();
             let settings = Settings { substeps: Substeps::Fixed(6), method, ..Default::default() };
-            let mut cloth = Cloth::on_gpu_blocking(gpu, scene, settings).unwrap();
+            let mut cloth = Cloth::on_gpu(gpu, scene, settings).unwrap();
             for _ in 0..4 {
                 cloth.step(&frame(FRAME)).unwrap();
             }
@@ -158,7 +177,7 @@ fn folding_to_two_dimensions_changes_no_bit() {
     // Beyond two folded dimensions it is refused by name.
     let one = gpu_with(wgpu::Limits { max_compute_workgroups_per_dimension: 1, ..Gpu::required_limits() });
     if let Some(one) = one {
-        let outcome = Cloth::on_gpu_blocking(&one, scene::curtain(14).unwrap(), settings());
+        let outcome = Cloth::on_gpu(&one, scene::curtain(14).unwrap(), settings());
         let limit = "max_compute_workgroups_per_dimension";
         assert!(matches!(outcome, Err(Error::Limit { limit: found, .. }) if found == limit), "{outcome:?}");
     }
@@ -170,7 +189,7 @@ fn too_large_a_mesh_is_refused_before_it_is_allocated() {
         assert!(!gpu_required());
         return;
     };
-    let outcome = Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings());
+    let outcome = Cloth::on_gpu(&gpu, scene::curtain(9).unwrap(), settings());
     match outcome {
         Err(Error::Limit { limit: "max_storage_buffer_binding_size", needed, available: 1024 }) => {
             let scene = scene::curtain(9).unwrap();
@@ -178,27 +197,27 @@ fn too_large_a_mesh_is_refused_before_it_is_allocated() {
         }
         other => panic!("{other:?}"),
     }
-    Cloth::on_gpu_blocking(&gpu, scene::curtain(4).unwrap(), settings()).unwrap();
+    Cloth::on_gpu(&gpu, scene::curtain(4).unwrap(), settings()).unwrap();
 }
 
 #[test]
 fn a_device_with_less_than_the_needed_limits_is_refused() {
     let limits = wgpu::Limits { max_storage_buffers_per_shader_stage: 4, ..Gpu::required_limits() };
-    let adapters = pollster::block_on(Gpu::adapters());
+    let adapters = Gpu::adapters();
     let Some(adapter) = adapters.iter().find(|a| Gpu::check(a).is_ok()) else {
         assert!(!gpu_required());
         return;
     };
     let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
     let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).unwrap();
-    let outcome = pollster::block_on(Gpu::new(&device, &queue));
+    let outcome = Gpu::new(&device, &queue);
     let expected = "max_storage_buffers_per_shader_stage";
     assert!(matches!(outcome, Err(Error::Limit { limit, needed: 8, available: 4 }) if limit == expected));
 }
 
 #[test]
 fn every_limit_that_is_too_low_is_refused_by_its_name() {
-    let adapters = pollster::block_on(Gpu::adapters());
+    let adapters = Gpu::adapters();
     let Some(adapter) = adapters.iter().find(|a| Gpu::check(a).is_ok()) else {
         assert!(!gpu_required());
         return;
@@ -219,8 +238,8 @@ fn every_limit_that_is_too_low_is_refused_by_its_name() {
     for (expected, required_limits) in lowered {
         let descriptor = wgpu::DeviceDescriptor { required_limits, ..Default::default() };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).unwrap();
-        let outcome = pollster::block_on(Gpu::new(&device, &queue))
-            .and_then(|gpu| Cloth::on_gpu_blocking(&gpu, scene::hang(5).unwrap(), settings()).map(drop));
+        let outcome = Gpu::new(&device, &queue)
+            .and_then(|gpu| Cloth::on_gpu(&gpu, scene::hang(5).unwrap(), settings()).map(drop));
         match outcome {
             Err(Error::Limit { limit, needed, available }) => {
                 assert_eq!(limit, expected);
@@ -261,11 +280,11 @@ fn what_is_not_finite_never_becomes_public() {
 
 #[test]
 fn steps_are_timed_by_the_devices_clock_where_it_is_asked_for() {
-    for adapter in pollster::block_on(Gpu::adapters()).iter().filter(|adapter| Gpu::check(adapter).is_ok()) {
-        let gpu = pollster::block_on(Gpu::open_timed(adapter)).unwrap();
+    for adapter in Gpu::adapters().iter().filter(|adapter| Gpu::check(adapter).is_ok()) {
+        let gpu = Gpu::open_timed(adapter).unwrap();
         let clock = adapter.features().contains(wgpu::Features::TIMESTAMP_QUERY);
         let mut cloth = on(&gpu, scene::hang(9).unwrap());
-        let mut plain = on(&Gpu::open_blocking(adapter).unwrap(), scene::hang(9).unwrap());
+        let mut plain = on(&Gpu::open(adapter).unwrap(), scene::hang(9).unwrap());
         assert_eq!(cloth.gpu_seconds(), None, "nothing was stepped yet");
         for _ in 0..3 {
             let wall = std::time::Instant::now();
@@ -313,7 +332,7 @@ fn a_lost_device_is_an_error_not_a_panic() {
     gpu.device().destroy();
     let outcome = cloth.step(&frame(FRAME)).and_then(|()| cloth.snapshot());
     assert!(matches!(outcome, Err(Error::DeviceLost)), "{outcome:?}");
-    let outcome = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), settings());
+    let outcome = Cloth::on_gpu(&gpu, scene::hang(9).unwrap(), settings());
     assert!(matches!(outcome, Err(Error::DeviceLost)), "{outcome:?}");
 }
 
@@ -457,7 +476,7 @@ fn the_size_of_submissions_changes_no_bit() {
     let Some(gpu) = gpu() else { return };
     let run = |each: u32| {
         let settings = Settings { dispatches_per_submission: each, ..settings() };
-        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), settings).unwrap();
+        let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).unwrap(), settings).unwrap();
         for _ in 0..3 {
             cloth.step(&frame(FRAME)).unwrap();
         }
@@ -518,7 +537,7 @@ fn wind_begins_and_ends_while_a_cloth_runs() {
     };
     check("the CPU".into(), &|settings| cpu(scene::curtain(9).unwrap(), settings));
     for gpu in gpus() {
-        check(name(&gpu), &|settings| Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings).unwrap());
+        check(name(&gpu), &|settings| Cloth::on_gpu(&gpu, scene::curtain(9).unwrap(), settings).unwrap());
     }
 }
 
@@ -573,7 +592,7 @@ fn an_asynchronous_step_can_be_sent_to_another_thread() {
 fn six_hundred_dispatches_hold_a_cloth_of_71_by_71() {
     let Some(gpu) = gpu() else { return };
     let settings = Settings { dispatch_budget: 600, ..Default::default() };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(71).unwrap(), settings).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(71).unwrap(), settings).unwrap();
     // The moment when it is caught is the hardest: there by the CPU, then four frames as a renderer records them.
     let mut twin = cpu(scene::hang(71).unwrap(), Settings::default());
     for _ in 0..26 {
@@ -625,7 +644,7 @@ fn damped_cloth_holds_its_limit_as_recorded() {
     for (scene, frames, named) in
         [(scene::hang(31), 30, false), (scene::patch(31), 30, false), (scene::hang(41), 60, true)]
     {
-        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene.unwrap(), damped()).unwrap();
+        let mut cloth = Cloth::on_gpu(&gpu, scene.unwrap(), damped()).unwrap();
         let cost = cloth.frame_cost(FRAME).unwrap();
         if named {
             cloth.change(|live| live.dispatch_budget = cost.enough).unwrap();
@@ -641,7 +660,7 @@ fn damped_cloth_holds_its_limit_as_recorded() {
 #[test]
 fn a_budget_that_cannot_hold_the_limit_is_told_before_and_after() {
     let Some(gpu) = gpu() else { return };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(41).unwrap(), damped()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(41).unwrap(), damped()).unwrap();
     let cost = cloth.frame_cost(FRAME).unwrap();
     assert!(cost.least < 200 && cost.enough < 2000 && cost.whole > 10_000, "{cost:?}");
     assert_eq!(cost, cpu(scene::hang(41).unwrap(), damped()).frame_cost(FRAME).unwrap(), "also without a device");
@@ -654,8 +673,8 @@ fn a_budget_that_cannot_hold_the_limit_is_told_before_and_after() {
     assert!(missed.iter().any(|report| report.wanted_substeps > report.planned_substeps), "and the report says why");
     // Nothing is shortened from `whole` on: what is recorded is what a step does.
     let scene = || scene::hang(16).unwrap();
-    let mut whole = Cloth::on_gpu_blocking(&gpu, scene(), damped()).unwrap();
-    let mut stepped = Cloth::on_gpu_blocking(&gpu, scene(), damped()).unwrap();
+    let mut whole = Cloth::on_gpu(&gpu, scene(), damped()).unwrap();
+    let mut stepped = Cloth::on_gpu(&gpu, scene(), damped()).unwrap();
     let cost = whole.frame_cost(FRAME).unwrap();
     whole.change(|live| live.dispatch_budget = cost.whole).unwrap();
     assert_eq!(whole.encoded_dispatches(FRAME).unwrap(), cost.whole);
@@ -671,7 +690,7 @@ fn parameters_can_be_tuned_without_compiling() {
         |relaxation: f32, sweeps: u32| taut::Method::Jacobi(taut::Jacobi { relaxation, sweeps, ..Default::default() });
     let settings = Settings { method: jacobi(1.0, 8), strain_limit: 1e-5, ..settings() };
     let mut cloths = [
-        Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings.clone()).unwrap(),
+        Cloth::on_gpu(&gpu, scene::curtain(9).unwrap(), settings.clone()).unwrap(),
         cpu(scene::curtain(9).unwrap(), settings),
     ];
     for cloth in &mut cloths {

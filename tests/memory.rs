@@ -68,7 +68,7 @@ fn what_does_not_fit_a_device_is_refused_from_counts_alone() {
             let made = scene::curtain(size).expect("a scene");
             let estimate = Cloth::memory_estimate(&made, &settings).expect("an estimate");
             let foretold = estimate.check_device(&gpu.device().limits()).is_err();
-            let refused = Cloth::on_gpu_blocking(&gpu, made, settings.clone()).is_err();
+            let refused = Cloth::on_gpu(&gpu, made, settings.clone()).is_err();
             assert!(!foretold || refused, "{solver} {size}");
             assert!(foretold == refused || size > 9, "{solver} {size}: {estimate:?}");
         }

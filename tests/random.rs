@@ -423,7 +423,7 @@ struct Owner {
 impl Owner {
     fn new(gpu: Option<&Gpu>, scene: Scene, settings: Settings) -> Option<Self> {
         let cloth = match gpu {
-            Some(gpu) => Cloth::on_gpu_blocking(gpu, scene, settings),
+            Some(gpu) => Cloth::on_gpu(gpu, scene, settings),
             None => Cloth::on_cpu(scene, settings),
         };
         let patience = if gpu.is_some() { 8 } else { 40 };
@@ -836,7 +836,7 @@ fn cloth_without_edges_can_be_asked_for_its_most_loaded_edge() {
     };
     let scene = || Scene::new("dust", Mesh::new(dust()).expect("it is valid"), dust().positions);
     let mut cloths = vec![cpu(scene(), Settings::default())];
-    let on = |gpu: &Gpu| Cloth::on_gpu_blocking(gpu, scene(), Settings::default()).expect("the device works");
+    let on = |gpu: &Gpu| Cloth::on_gpu(gpu, scene(), Settings::default()).expect("the device works");
     cloths.extend(gpus().iter().map(on));
     for cloth in &mut cloths {
         cloth.step(&frame(FRAME)).expect("the step runs");

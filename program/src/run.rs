@@ -139,7 +139,7 @@ struct Place {
 /// Makes the cloth where the options and the machine allow it.
 fn build(options: &SubjectOptions, scene: Scene, settings: Settings) -> Result<(Cloth, Place)> {
     let backend = Backend::from(options.backend);
-    let cloth = Cloth::on_backend_blocking(backend, options.adapter.as_deref(), scene, settings)?;
+    let cloth = Cloth::on_backend(backend, options.adapter.as_deref(), scene, settings)?;
     let adapter = cloth.gpu().map(|gpu| gpu.adapter().map(Gpu::label).unwrap_or_default());
     let place = Place { on_gpu: cloth.gpu().is_some(), adapter, reason: cloth.reason().to_owned() };
     Ok((cloth, place))

@@ -163,7 +163,16 @@ impl Cloth {
     ///
     /// # Errors
     /// As [`Cloth::on_cpu`]; [`Error::Limit`] if the mesh is too large for the device, [`Error::Device`] if it fails.
-    pub async fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
+        pollster::block_on(Self::on_gpu_async(gpu, scene, settings))
+    }
+
+    /// [`Cloth::on_gpu`] as a future.
+    ///
+    /// # Errors
+    /// As [`Cloth::on_gpu`].
+    pub async fn on_gpu_async(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
         Self::memory_estimate(&scene, &settings)?.check_device(&gpu.device.limits())?;
         check_available(&scene, &settings)?;
         let (basis, solids, fields, recorded) = set_up(scene, &settings)?;
@@ -173,25 +182,30 @@ impl Cloth {
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
     }
 
-    /// [`Cloth::on_gpu`] for callers that are not async.
-    ///
-    /// # Errors
-    /// As [`Cloth::on_gpu`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn on_gpu_blocking(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
-        pollster::block_on(Self::on_gpu(gpu, scene, settings))
-    }
-
     /// A cloth wherever [`Backend`] finds room for it: the CPU also where `Auto` found a device that cannot hold this
     /// mesh. [`Cloth::reason`] says why it runs where it runs.
     ///
     /// # Errors
     /// As [`Backend::choose`], [`Cloth::on_gpu`] and [`Cloth::on_cpu`].
-    pub async fn on_backend(backend: Backend, adapter: Option<&str>, scene: Scene, settings: Settings) -> Result<Self> {
-        let choice = backend.choose(adapter).await?;
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_backend(backend: Backend, adapter: Option<&str>, scene: Scene, settings: Settings) -> Result<Self> {
+        pollster::block_on(Self::on_backend_async(backend, adapter, scene, settings))
+    }
+
+    /// [`Cloth::on_backend`] as a future.
+    ///
+    /// # Errors
+    /// As [`Cloth::on_backend`].
+    pub async fn on_backend_async(
+        backend: Backend,
+        adapter: Option<&str>,
+        scene: Scene,
+        settings: Settings,
+    ) -> Result<Self> {
+        let choice = backend.choose_async(adapter).await?;
         let mut reason = choice.reason;
         if let Some(gpu) = choice.gpu {
-            match Self::on_gpu(&gpu, scene.clone(), settings.clone()).await {
+            match Self::on_gpu_async(&gpu, scene.clone(), settings.clone()).await {
                 Ok(cloth) => return Ok(Self { reason, ..cloth }),
                 Err(error @ (Error::Limit { .. } | Error::Device { .. } | Error::DeviceLost))
                     if backend == Backend::Auto =>
@@ -203,20 +217,6 @@ impl Cloth {
             }
         }
         Ok(Self { reason, ..Self::on_cpu(scene, settings)? })
-    }
-
-    /// [`Cloth::on_backend`] for callers that are not async.
-    ///
-    /// # Errors
-    /// As [`Cloth::on_backend`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn on_backend_blocking(
-        backend: Backend,
-        adapter: Option<&str>,
-        scene: Scene,
-        settings: Settings,
-    ) -> Result<Self> {
-        pollster::block_on(Self::on_backend(backend, adapter, scene, settings))
     }
 
     /// Why the cloth runs where it runs, in one sentence.

@@ -24,7 +24,7 @@ fn run(subject: &Subject, solver: &str, name: &str) -> Result<Seen, Failure> {
     let scene = Scene::named(name, SIZE)?;
     let settings = Settings { method: method(solver).unwrap_or_default(), ..scene.settings.clone() };
     let mut here = Cloth::on_cpu(scene.clone(), settings.clone())?;
-    let mut there = Cloth::on_gpu_blocking(subject.gpu(), scene, settings)?;
+    let mut there = Cloth::on_gpu(subject.gpu(), scene, settings)?;
     let (mut worst, mut apart) = (0.0f64, 0.0f64);
     for frame in 0..FRAMES {
         let input = FrameInput { dt: FRAME, ..Default::default() };

@@ -8,12 +8,8 @@ use taut::{Cloth, Elasticity, FrameInput, Gpu, Method, Scene, Settings, wgpu};
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
 /// failure where `TAUT_REQUIRE_GPU=1`.
 pub(crate) fn gpus() -> Vec<Gpu> {
-    let adapters = pollster::block_on(Gpu::adapters());
-    let gpus: Vec<Gpu> = adapters
-        .iter()
-        .filter(|a| Gpu::check(a).is_ok())
-        .filter_map(|a| pollster::block_on(Gpu::open(a)).ok())
-        .collect();
+    let adapters = Gpu::adapters();
+    let gpus: Vec<Gpu> = adapters.iter().filter(|a| Gpu::check(a).is_ok()).filter_map(|a| Gpu::open(a).ok()).collect();
     for gpu in &gpus {
         println!("adapter: {}", name(gpu));
     }
@@ -87,11 +83,11 @@ pub(crate) fn center(positions: &[[f32; 3]]) -> [f64; 3] {
 
 /// A limit-lowered device on the first adapter that computes.
 pub(crate) fn gpu_with(limits: wgpu::Limits) -> Option<Gpu> {
-    let adapters = pollster::block_on(Gpu::adapters());
+    let adapters = Gpu::adapters();
     let adapter = adapters.iter().find(|a| Gpu::check(a).is_ok())?;
     let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
     let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
-    pollster::block_on(Gpu::new(&device, &queue)).ok()
+    Gpu::new(&device, &queue).ok()
 }
 
 /// A cloth on the CPU for every solver on every built-in scene of a size.

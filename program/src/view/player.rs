@@ -49,7 +49,7 @@ impl Player {
     pub(super) fn new(gpu: Option<&Gpu>, scene: Scene, settings: Settings, fps: f64, playing: bool) -> Result<Self> {
         let script = scene.script.clone();
         let mut cloth = match gpu {
-            Some(gpu) => Cloth::on_gpu_blocking(gpu, scene, settings)?,
+            Some(gpu) => Cloth::on_gpu(gpu, scene, settings)?,
             None => Cloth::on_cpu(scene, settings)?,
         };
         script.begin(&mut cloth)?;

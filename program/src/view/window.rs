@@ -50,7 +50,7 @@ impl<'a> Window<'a> {
         ending: &'a mut Option<Ending>,
     ) -> Result<Self> {
         let state = context.wgpu_render_state.as_ref().ok_or_else(|| anyhow!("the window has no wgpu device"))?;
-        let gpu = Gpu::new_blocking(&state.device, &state.queue)?;
+        let gpu = Gpu::new(&state.device, &state.queue)?;
         let info = state.adapter.get_info();
         let adapter = Gpu::label(&info);
         let software = info.device_type == wgpu::DeviceType::Cpu;
