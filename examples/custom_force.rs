@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Stronger towards the middle; in the mean a little more than the weight at 0.3 m.
     let strengths: Vec<f32> = sheet()?.start.iter().map(|[x, _, z]| 0.05 * (x * (1.0 - x) + z * (1.0 - z))).collect();
 
-    let mut cloth = Cloth::on_cpu(sheet()?, settings.clone())?;
+    let mut cloth = Cloth::on_cpu(sheet()?.with_settings(settings.clone()))?;
     cloth.set_user_field("user_strengths", &strengths)?;
     for _ in 0..60 {
         cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
@@ -87,7 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert!(agreement.kernels.contains(&"attract"));
         println!("CPU and GPU agree after each of {} dispatches", agreement.dispatches);
 
-        let mut there = Cloth::on_gpu(&gpu, sheet()?, settings)?;
+        let mut there = Cloth::on_gpu(&gpu, sheet()?.with_settings(settings))?;
         there.set_user_field("user_strengths", &strengths)?;
         for _ in 0..60 {
             there.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;

@@ -117,10 +117,10 @@ impl Host {
 
 /// The cloth of this program, on a device or without one.
 fn made(gpu: Option<Gpu>, settings: &Settings) -> Result<Cloth> {
-    let scene = scene::hang(12)?;
+    let scene = scene::hang(12)?.with_settings(settings.clone());
     match gpu {
-        Some(gpu) => Cloth::on_gpu(&gpu, scene, settings.clone()),
-        None => Cloth::on_cpu(scene, settings.clone()),
+        Some(gpu) => Cloth::on_gpu(&gpu, scene),
+        None => Cloth::on_cpu(scene),
     }
 }
 

@@ -36,9 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // --- cloth: once. Default limits, no feature; pipelines are shared by all cloths of this `Gpu`.
     let gpu = Gpu::new(&device, &queue)?;
-    let scene = scene::drape(48)?;
-    let settings = scene.settings.clone();
-    let mut cloth = Cloth::on_gpu(&gpu, scene, settings)?;
+    let mut cloth = Cloth::on_gpu(&gpu, scene::drape(48)?)?;
     // --- cloth: its buffers are vertex buffers of 16 bytes per vertex, the position or normal in the first 12.
     let attributes = [[taut::vertex_attribute(0)], [taut::vertex_attribute(1)]];
     let layouts = [Some(taut::vertex_layout(&attributes[0])), Some(taut::vertex_layout(&attributes[1]))];

@@ -4,10 +4,11 @@
 //! that the user names (1 %, 0.1 %, less) and reports the strain that was reached, recomputed on the host.
 //!
 //! ```
-//! use taut::{Cloth, FrameInput, Settings, scene};
+//! use taut::{Cloth, FrameInput, scene};
 //!
-//! let settings = Settings { strain_limit: 0.01, ..Default::default() };
-//! let mut cloth = Cloth::on_cpu(scene::curtain(12)?, settings)?;
+//! let mut scene = scene::curtain(12)?;
+//! scene.settings.strain_limit = 0.01;
+//! let mut cloth = Cloth::on_cpu(scene)?;
 //! for _ in 0..10 {
 //!     cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
 //! }

@@ -84,7 +84,7 @@ fn a_cancelled_frame_leaves_nothing_behind_on_a_gpu() {
             let mut scene = scene::drape(9).expect("a scene");
             scene.solids[0].velocity = [0.1, 0.05, 0.0];
             scene.solids[0].angular_velocity = [0.0, 1.0, 0.0];
-            busy(Cloth::on_gpu(&gpu, scene, windy()).expect("a cloth"))
+            busy(Cloth::on_gpu(&gpu, scene.with_settings(windy())).expect("a cloth"))
         };
         cancelled_frames_leave_nothing(&name(&gpu), cloth(), cloth(), &[1, 300]);
     }
@@ -94,7 +94,7 @@ fn a_cancelled_frame_leaves_nothing_behind_on_a_gpu() {
 fn a_cloth_can_be_cancelled_while_nobody_polls() {
     let Some(gpu) = gpu() else { return };
     let cancel = Cancel::default();
-    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).expect("a scene"), Settings::default()).expect("a cloth");
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).expect("a scene")).expect("a cloth");
     cloth.set_cancel(Some(cancel.clone()));
     cancel.cancel();
     let outcome = pollster::block_on(cloth.step_async(&frame(FRAME)));

@@ -30,7 +30,7 @@ fn settings() -> Settings {
 }
 
 fn build(gpu: &Gpu) -> Cloth {
-    Cloth::on_gpu(gpu, subject(), settings()).expect("the device works")
+    Cloth::on_gpu(gpu, subject().with_settings(settings())).expect("the device works")
 }
 
 fn encoder(gpu: &Gpu) -> wgpu::CommandEncoder {
@@ -142,8 +142,8 @@ fn calls_without_device() -> Vec<(&'static str, Call)> {
         ("change", Box::new(|cloth| cloth.change(|live| live.drag = 0.1))),
         ("frame_cost", Box::new(|cloth| cloth.frame_cost(FRAME).map(nothing))),
         ("encoded_dispatches", Box::new(|cloth| cloth.encoded_dispatches(FRAME).map(nothing))),
-        ("memory_estimate", Box::new(|_| Cloth::memory_estimate(&subject(), &settings()).map(nothing))),
-        ("on_cpu", Box::new(|_| Cloth::on_cpu(subject(), settings()).map(nothing))),
+        ("memory_estimate", Box::new(|_| Cloth::memory_estimate(&subject().with_settings(settings())).map(nothing))),
+        ("on_cpu", Box::new(|_| Cloth::on_cpu(subject().with_settings(settings())).map(nothing))),
     ]
 }
 
@@ -199,11 +199,11 @@ fn every_call_on_a_lost_device_has_a_name_for_it() {
 
     lost("Gpu::new", Gpu::new(gpu.device(), gpu.queue()));
     lost("Gpu::new_async", pollster::block_on(Gpu::new_async(gpu.device(), gpu.queue())));
-    lost("on_gpu", Cloth::on_gpu(&gpu, subject(), settings()));
-    lost("on_gpu_async", pollster::block_on(Cloth::on_gpu_async(&gpu, subject(), settings())));
+    lost("on_gpu", Cloth::on_gpu(&gpu, subject().with_settings(settings())));
+    lost("on_gpu_async", pollster::block_on(Cloth::on_gpu_async(&gpu, subject().with_settings(settings()))));
     // A backend opens a device of its own.
-    Cloth::on_backend(Backend::Gpu, None, subject(), settings()).expect("another device works");
-    pollster::block_on(Cloth::on_backend_async(Backend::Gpu, None, subject(), settings()))
+    Cloth::on_backend(Backend::Gpu, None, subject().with_settings(settings())).expect("another device works");
+    pollster::block_on(Cloth::on_backend_async(Backend::Gpu, None, subject().with_settings(settings())))
         .expect("another device works");
 
     // A new method of the cloth has to find its place in this file.

@@ -13,7 +13,7 @@ fn settings() -> Settings {
 }
 
 fn on(gpu: &Gpu, scene: Scene) -> Cloth {
-    Cloth::on_gpu(gpu, scene, settings()).unwrap()
+    Cloth::on_gpu(gpu, scene.with_settings(settings())).unwrap()
 }
 
 fn encoder(gpu: &Gpu) -> wgpu::CommandEncoder {
@@ -94,7 +94,7 @@ fn a_small_budget_is_kept_and_its_shortfall_reported() {
     let Some(gpu) = gpu() else { return };
     let method = method("fast-projection-diagonal");
     let hard = || Settings { strain_limit: 1e-4, dispatch_budget: 400, method: method.clone(), ..settings() };
-    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).unwrap(), hard()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).unwrap().with_settings(hard())).unwrap();
     let mut missed = 0;
     for _ in 0..12 {
         let mut encoder = encoder(&gpu);
@@ -166,7 +166,7 @@ fn folding_to_two_dimensions_changes_no_bit() {
             let method = method(solver);
             let scene = scene::curtain(11).unwrap();
             let settings = Settings { substeps: Substeps::Fixed(6), method, ..Default::default() };
-            let mut cloth = Cloth::on_gpu(gpu, scene, settings).unwrap();
+            let mut cloth = Cloth::on_gpu(gpu, scene.with_settings(settings)).unwrap();
             for _ in 0..4 {
                 cloth.step(&frame(FRAME)).unwrap();
             }
@@ -177,7 +177,7 @@ fn folding_to_two_dimensions_changes_no_bit() {
     // Beyond two folded dimensions it is refused by name.
     let one = gpu_with(wgpu::Limits { max_compute_workgroups_per_dimension: 1, ..Gpu::required_limits() });
     if let Some(one) = one {
-        let outcome = Cloth::on_gpu(&one, scene::curtain(14).unwrap(), settings());
+        let outcome = Cloth::on_gpu(&one, scene::curtain(14).unwrap().with_settings(settings()));
         let limit = "max_compute_workgroups_per_dimension";
         assert!(matches!(outcome, Err(Error::Limit { limit: found, .. }) if found == limit), "{outcome:?}");
     }
@@ -189,15 +189,15 @@ fn too_large_a_mesh_is_refused_before_it_is_allocated() {
         assert!(!gpu_required());
         return;
     };
-    let outcome = Cloth::on_gpu(&gpu, scene::curtain(9).unwrap(), settings());
+    let outcome = Cloth::on_gpu(&gpu, scene::curtain(9).unwrap().with_settings(settings()));
     match outcome {
         Err(Error::Limit { limit: "max_storage_buffer_binding_size", needed, available: 1024 }) => {
             let scene = scene::curtain(9).unwrap();
-            assert_eq!(needed, Cloth::memory_estimate(&scene, &settings()).unwrap().largest);
+            assert_eq!(needed, Cloth::memory_estimate(&scene.with_settings(settings())).unwrap().largest);
         }
         other => panic!("{other:?}"),
     }
-    Cloth::on_gpu(&gpu, scene::curtain(4).unwrap(), settings()).unwrap();
+    Cloth::on_gpu(&gpu, scene::curtain(4).unwrap().with_settings(settings())).unwrap();
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn every_limit_that_is_too_low_is_refused_by_its_name() {
         let descriptor = wgpu::DeviceDescriptor { required_limits, ..Default::default() };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).unwrap();
         let outcome = Gpu::new(&device, &queue)
-            .and_then(|gpu| Cloth::on_gpu(&gpu, scene::hang(5).unwrap(), settings()).map(drop));
+            .and_then(|gpu| Cloth::on_gpu(&gpu, scene::hang(5).unwrap().with_settings(settings())).map(drop));
         match outcome {
             Err(Error::Limit { limit, needed, available }) => {
                 assert_eq!(limit, expected);
@@ -332,7 +332,7 @@ fn a_lost_device_is_an_error_not_a_panic() {
     gpu.device().destroy();
     let outcome = cloth.step(&frame(FRAME)).and_then(|()| cloth.snapshot());
     assert!(matches!(outcome, Err(Error::DeviceLost)), "{outcome:?}");
-    let outcome = Cloth::on_gpu(&gpu, scene::hang(9).unwrap(), settings());
+    let outcome = Cloth::on_gpu(&gpu, scene::hang(9).unwrap().with_settings(settings()));
     assert!(matches!(outcome, Err(Error::DeviceLost)), "{outcome:?}");
 }
 
@@ -476,7 +476,7 @@ fn the_size_of_submissions_changes_no_bit() {
     let Some(gpu) = gpu() else { return };
     let run = |each: u32| {
         let settings = Settings { dispatches_per_submission: each, ..settings() };
-        let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).unwrap(), settings).unwrap();
+        let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).unwrap().with_settings(settings)).unwrap();
         for _ in 0..3 {
             cloth.step(&frame(FRAME)).unwrap();
         }
@@ -537,7 +537,7 @@ fn wind_begins_and_ends_while_a_cloth_runs() {
     };
     check("the CPU".into(), &|settings| cpu(scene::curtain(9).unwrap(), settings));
     for gpu in gpus() {
-        check(name(&gpu), &|settings| Cloth::on_gpu(&gpu, scene::curtain(9).unwrap(), settings).unwrap());
+        check(name(&gpu), &|settings| Cloth::on_gpu(&gpu, scene::curtain(9).unwrap().with_settings(settings)).unwrap());
     }
 }
 
@@ -592,7 +592,7 @@ fn an_asynchronous_step_can_be_sent_to_another_thread() {
 fn six_hundred_dispatches_hold_a_cloth_of_71_by_71() {
     let Some(gpu) = gpu() else { return };
     let settings = Settings { dispatch_budget: 600, ..Default::default() };
-    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(71).unwrap(), settings).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(71).unwrap().with_settings(settings)).unwrap();
     // The moment when it is caught is the hardest: there by the CPU, then four frames as a renderer records them.
     let mut twin = cpu(scene::hang(71).unwrap(), Settings::default());
     for _ in 0..26 {
@@ -644,7 +644,7 @@ fn damped_cloth_holds_its_limit_as_recorded() {
     for (scene, frames, named) in
         [(scene::hang(31), 30, false), (scene::patch(31), 30, false), (scene::hang(41), 60, true)]
     {
-        let mut cloth = Cloth::on_gpu(&gpu, scene.unwrap(), damped()).unwrap();
+        let mut cloth = Cloth::on_gpu(&gpu, scene.unwrap().with_settings(damped())).unwrap();
         let cost = cloth.frame_cost(FRAME).unwrap();
         if named {
             cloth.change(|live| live.dispatch_budget = cost.enough).unwrap();
@@ -660,7 +660,7 @@ fn damped_cloth_holds_its_limit_as_recorded() {
 #[test]
 fn a_budget_that_cannot_hold_the_limit_is_told_before_and_after() {
     let Some(gpu) = gpu() else { return };
-    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(41).unwrap(), damped()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(41).unwrap().with_settings(damped())).unwrap();
     let cost = cloth.frame_cost(FRAME).unwrap();
     assert!(cost.least < 200 && cost.enough < 2000 && cost.whole > 10_000, "{cost:?}");
     assert_eq!(cost, cpu(scene::hang(41).unwrap(), damped()).frame_cost(FRAME).unwrap(), "also without a device");
@@ -673,8 +673,8 @@ fn a_budget_that_cannot_hold_the_limit_is_told_before_and_after() {
     assert!(missed.iter().any(|report| report.wanted_substeps > report.planned_substeps), "and the report says why");
     // Nothing is shortened from `whole` on: what is recorded is what a step does.
     let scene = || scene::hang(16).unwrap();
-    let mut whole = Cloth::on_gpu(&gpu, scene(), damped()).unwrap();
-    let mut stepped = Cloth::on_gpu(&gpu, scene(), damped()).unwrap();
+    let mut whole = Cloth::on_gpu(&gpu, scene().with_settings(damped())).unwrap();
+    let mut stepped = Cloth::on_gpu(&gpu, scene().with_settings(damped())).unwrap();
     let cost = whole.frame_cost(FRAME).unwrap();
     whole.change(|live| live.dispatch_budget = cost.whole).unwrap();
     assert_eq!(whole.encoded_dispatches(FRAME).unwrap(), cost.whole);
@@ -690,7 +690,7 @@ fn parameters_can_be_tuned_without_compiling() {
         |relaxation: f32, sweeps: u32| taut::Method::Jacobi(taut::Jacobi { relaxation, sweeps, ..Default::default() });
     let settings = Settings { method: jacobi(1.0, 8), strain_limit: 1e-5, ..settings() };
     let mut cloths = [
-        Cloth::on_gpu(&gpu, scene::curtain(9).unwrap(), settings.clone()).unwrap(),
+        Cloth::on_gpu(&gpu, scene::curtain(9).unwrap().with_settings(settings.clone())).unwrap(),
         cpu(scene::curtain(9).unwrap(), settings),
     ];
     for cloth in &mut cloths {

@@ -106,7 +106,7 @@ fn free_runs_with_fixed_counts_stay_together() {
                 ..Default::default()
             };
             let mut here = cpu(scene::curtain(9).unwrap(), settings());
-            let mut there = Cloth::on_gpu(&gpu, scene::curtain(9).unwrap(), settings()).unwrap();
+            let mut there = Cloth::on_gpu(&gpu, scene::curtain(9).unwrap().with_settings(settings())).unwrap();
             for _ in 0..5 {
                 here.step(&frame(FRAME)).unwrap();
                 there.step(&frame(FRAME)).unwrap();
@@ -130,7 +130,7 @@ fn free_runs_to_a_limit_agree_in_what_matters() {
         for solver in solvers() {
             let settings = || Settings { method: method(solver), ..Default::default() };
             let mut here = cpu(scene::hang(9).unwrap(), settings());
-            let mut there = Cloth::on_gpu(&gpu, scene::hang(9).unwrap(), settings()).unwrap();
+            let mut there = Cloth::on_gpu(&gpu, scene::hang(9).unwrap().with_settings(settings())).unwrap();
             for _ in 0..30 {
                 here.step(&frame(FRAME)).unwrap();
                 there.step(&frame(FRAME)).unwrap();

@@ -421,10 +421,10 @@ struct Owner {
 }
 
 impl Owner {
-    fn new(gpu: Option<&Gpu>, scene: Scene, settings: Settings) -> Option<Self> {
+    fn new(gpu: Option<&Gpu>, scene: Scene) -> Option<Self> {
         let cloth = match gpu {
-            Some(gpu) => Cloth::on_gpu(gpu, scene, settings),
-            None => Cloth::on_cpu(scene, settings),
+            Some(gpu) => Cloth::on_gpu(gpu, scene),
+            None => Cloth::on_cpu(scene),
         };
         let patience = if gpu.is_some() { 8 } else { 40 };
         let (held, attachment, saved) = (BTreeSet::new(), None, None);
@@ -721,7 +721,7 @@ impl Case {
         let start = mesh.positions().to_vec();
         let mut scene = Scene::new("random", mesh, start);
         scene.solids = self.things.iter().map(Thing::solid).collect();
-        Owner::new(gpu, scene, self.settings.clone())
+        Owner::new(gpu, scene.with_settings(self.settings.clone()))
     }
 
     fn survives(&self, gpu: Option<&Gpu>, tally: &mut Tally) -> Checked {
@@ -836,7 +836,7 @@ fn cloth_without_edges_can_be_asked_for_its_most_loaded_edge() {
     };
     let scene = || Scene::new("dust", Mesh::new(dust()).expect("it is valid"), dust().positions);
     let mut cloths = vec![cpu(scene(), Settings::default())];
-    let on = |gpu: &Gpu| Cloth::on_gpu(gpu, scene(), Settings::default()).expect("the device works");
+    let on = |gpu: &Gpu| Cloth::on_gpu(gpu, scene()).expect("the device works");
     cloths.extend(gpus().iter().map(on));
     for cloth in &mut cloths {
         cloth.step(&frame(FRAME)).expect("the step runs");

@@ -135,7 +135,7 @@ fn refused_is_unchanged_on_the_cpu() {
 #[test]
 fn refused_is_unchanged_on_a_gpu() {
     let Some(gpu) = gpu() else { return };
-    let build = || Cloth::on_gpu(&gpu, subject(), settings()).expect("the device works");
+    let build = || Cloth::on_gpu(&gpu, subject().with_settings(settings())).expect("the device works");
     refused_is_unchanged(CALLS, &build);
     refused_is_unchanged(GPU_CALLS, &build);
 }
@@ -147,7 +147,8 @@ fn a_refused_tune_leaves_a_gpu_running() {
     for name in Method::NAMES {
         let build = |gpu: &taut::Gpu| {
             let settings = Settings { method: method(name), ..Default::default() };
-            Cloth::on_gpu(gpu, scene::hang(7).expect("a known scene"), settings).expect("the device works")
+            Cloth::on_gpu(gpu, scene::hang(7).expect("a known scene").with_settings(settings))
+                .expect("the device works")
         };
         let expected = {
             let mut cloth = build(&gpu);
@@ -180,7 +181,7 @@ fn no_impulse_freezes_a_cloth() {
             let mut sheet = scene::sheet(5).expect("a known scene");
             sheet.solids.push(Solid { restitution: 0.7, ..Solid::new(SolidShape::Plane).at([0.0, -0.05, 0.0]) });
             let mut cloth = match gpu {
-                Some(gpu) => Cloth::on_gpu(gpu, sheet, Settings::default()).expect("the device works"),
+                Some(gpu) => Cloth::on_gpu(gpu, sheet).expect("the device works"),
                 None => cpu(sheet, Settings::default()),
             };
             cloth.step(&frame(FRAME)).expect("the step runs");

@@ -306,7 +306,7 @@ fn cloth_is_drawn_from_the_buffers_of_the_simulation() {
     let Some(gpu) = gpu() else { return };
     let scene = scene::hang(12).unwrap();
     let (studio, fabric) = (Studio::of(&scene), Fabric::new(&scene.mesh));
-    let mut cloth = Cloth::on_gpu(&gpu, scene, Settings::default()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene).unwrap();
     cloth.step(&frame(FRAME)).unwrap();
     let before = cloth.snapshot().unwrap().positions;
     let look = Look { coloring: Coloring::strain(cloth.settings()), ..Default::default() };

@@ -184,5 +184,5 @@ fn cloths_on_a_gpu_are_used_for_minutes() {
 }
 
 fn on(gpu: &Gpu, scene: Scene, settings: Settings) -> Cloth {
-    Cloth::on_gpu(gpu, scene, settings).expect("the device works")
+    Cloth::on_gpu(gpu, scene.with_settings(settings)).expect("the device works")
 }

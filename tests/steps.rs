@@ -485,7 +485,7 @@ fn on_an_adapter_a_smaller_limit_is_held_as_soon() {
     for name in ["hang", "drape"] {
         let scene = Scene::named(name, 15).expect("a known scene");
         let settings = Settings { strain_limit: 0.01, ..scene.settings.clone() };
-        let mut cloth = Cloth::on_gpu(&gpu, scene, settings).expect("a cloth");
+        let mut cloth = Cloth::on_gpu(&gpu, scene.with_settings(settings)).expect("a cloth");
         assert_eq!(frames_to_a_smaller_limit(&mut cloth, 25, name), 1, "{name}");
     }
 }

@@ -57,9 +57,7 @@ impl<'a> App<'a> {
         let state = context.wgpu_render_state.as_ref().ok_or("egui runs without wgpu")?;
         // --- cloth: on egui's device.
         let gpu = Gpu::new(&state.device, &state.queue)?;
-        let scene = scene::hang(32)?;
-        let settings = scene.settings.clone();
-        let cloth = Cloth::on_gpu(&gpu, scene, settings)?;
+        let cloth = Cloth::on_gpu(&gpu, scene::hang(32)?)?;
         // ---
         let shown = Shown::new(&state.device, state.target_format, cloth);
         state.renderer.write().callback_resources.insert(shown);

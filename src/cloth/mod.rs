@@ -132,50 +132,50 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::Field`] or [`Error::Shader`] for fields and kernels of a user's own.
-    pub fn memory_estimate(scene: &Scene, settings: &Settings) -> Result<MemoryEstimate> {
-        MemoryEstimate::new(&Sizes::of_scene(scene), settings)
+    pub fn memory_estimate(scene: &Scene) -> Result<MemoryEstimate> {
+        MemoryEstimate::new(&Sizes::of_scene(scene), &scene.settings)
     }
 
-    /// A cloth on the CPU.
+    /// A cloth on the CPU, with the settings of its scene.
     ///
     /// # Errors
     /// [`Error::Memory`] if there is not enough; as [`Settings::validate`]; [`Error::LengthMismatch`] or
     /// [`Error::NotFinite`] for the start positions.
     ///
     /// ```
-    /// use taut::{Cloth, FrameInput, Settings, scene};
+    /// use taut::{Cloth, FrameInput, scene};
     ///
-    /// let mut cloth = Cloth::on_cpu(scene::hang(16)?, Settings::default())?;
+    /// let mut cloth = Cloth::on_cpu(scene::hang(16)?)?;
     /// cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
     /// let snapshot = cloth.snapshot()?;
     /// assert_eq!(snapshot.report.converged, Some(true));
     /// assert!(snapshot.report.strain.is_some_and(|strain| strain.max <= 0.01));
     /// # Ok::<(), taut::Error>(())
     /// ```
-    pub fn on_cpu(scene: Scene, settings: Settings) -> Result<Self> {
-        check_available(&scene, &settings)?;
-        let (basis, solids, fields, recorded) = set_up(scene, &settings)?;
+    pub fn on_cpu(scene: Scene) -> Result<Self> {
+        check_available(&scene)?;
+        let (basis, solids, settings, fields, recorded) = set_up(scene)?;
         let runner = cpu::Runner::new(&first(&basis, &settings).every_kernel(&recorded.plan)?, &fields)?;
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Cpu(runner), recorded))
     }
 
-    /// A cloth on a GPU. Pipelines are shared with the other cloths of `gpu`.
+    /// A cloth on a GPU, with the settings of its scene. Pipelines are shared with the other cloths of `gpu`.
     ///
     /// # Errors
     /// As [`Cloth::on_cpu`]; [`Error::Limit`] if the mesh is too large for the device, [`Error::Device`] if it fails.
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
-        pollster::block_on(Self::on_gpu_async(gpu, scene, settings))
+    pub fn on_gpu(gpu: &Gpu, scene: Scene) -> Result<Self> {
+        pollster::block_on(Self::on_gpu_async(gpu, scene))
     }
 
     /// [`Cloth::on_gpu`] as a future.
     ///
     /// # Errors
     /// As [`Cloth::on_gpu`].
-    pub async fn on_gpu_async(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
-        Self::memory_estimate(&scene, &settings)?.check_device(&gpu.device.limits())?;
-        check_available(&scene, &settings)?;
-        let (basis, solids, fields, recorded) = set_up(scene, &settings)?;
+    pub async fn on_gpu_async(gpu: &Gpu, scene: Scene) -> Result<Self> {
+        Self::memory_estimate(&scene)?.check_device(&gpu.device.limits())?;
+        check_available(&scene)?;
+        let (basis, solids, settings, fields, recorded) = set_up(scene)?;
         let mut runner =
             runner::Runner::new(gpu, &first(&basis, &settings).every_kernel(&recorded.plan)?, &fields).await?;
         runner.assemble(&recorded.program)?;
@@ -188,24 +188,19 @@ impl Cloth {
     /// # Errors
     /// As [`Backend::choose`], [`Cloth::on_gpu`] and [`Cloth::on_cpu`].
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn on_backend(backend: Backend, adapter: Option<&str>, scene: Scene, settings: Settings) -> Result<Self> {
-        pollster::block_on(Self::on_backend_async(backend, adapter, scene, settings))
+    pub fn on_backend(backend: Backend, adapter: Option<&str>, scene: Scene) -> Result<Self> {
+        pollster::block_on(Self::on_backend_async(backend, adapter, scene))
     }
 
     /// [`Cloth::on_backend`] as a future.
     ///
     /// # Errors
     /// As [`Cloth::on_backend`].
-    pub async fn on_backend_async(
-        backend: Backend,
-        adapter: Option<&str>,
-        scene: Scene,
-        settings: Settings,
-    ) -> Result<Self> {
+    pub async fn on_backend_async(backend: Backend, adapter: Option<&str>, scene: Scene) -> Result<Self> {
         let choice = backend.choose_async(adapter).await?;
         let mut reason = choice.reason;
         if let Some(gpu) = choice.gpu {
-            match Self::on_gpu_async(&gpu, scene.clone(), settings.clone()).await {
+            match Self::on_gpu_async(&gpu, scene.clone()).await {
                 Ok(cloth) => return Ok(Self { reason, ..cloth }),
                 Err(error @ (Error::Limit { .. } | Error::Device { .. } | Error::DeviceLost))
                     if backend == Backend::Auto =>
@@ -216,7 +211,7 @@ impl Cloth {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { reason, ..Self::on_cpu(scene, settings)? })
+        Ok(Self { reason, ..Self::on_cpu(scene)? })
     }
 
     /// Why the cloth runs where it runs, in one sentence.
@@ -379,7 +374,7 @@ impl Cloth {
     /// ```
     /// # use taut::{Cloth, Jacobi, Method, Settings, scene};
     /// let method = Method::Jacobi(Jacobi::default());
-    /// let mut cloth = Cloth::on_cpu(scene::curtain(8)?, Settings { method, ..Default::default() })?;
+    /// let mut cloth = Cloth::on_cpu(scene::curtain(8)?.with_settings(Settings { method, ..Default::default() }))?;
     /// cloth.tune(Method::Jacobi(Jacobi { relaxation: 0.8, ..Default::default() }))?;
     /// # Ok::<(), taut::Error>(())
     /// ```
@@ -484,8 +479,10 @@ impl Cloth {
     /// CPU too.
     ///
     /// ```
-    /// # use taut::{Cloth, Settings, scene};
-    /// let mut cloth = Cloth::on_cpu(scene::hang(31)?, Settings { damping: 0.001, ..Default::default() })?;
+    /// # use taut::{Cloth, scene};
+    /// let mut scene = scene::hang(31)?;
+    /// scene.settings.damping = 0.001;
+    /// let mut cloth = Cloth::on_cpu(scene)?;
     /// let cost = cloth.frame_cost(1.0 / 60.0)?;
     /// if cloth.settings().dispatch_budget < cost.enough {
     ///     cloth.change(|live| live.dispatch_budget = cost.enough)?;

@@ -154,7 +154,7 @@ mod tests {
 
     /// Largest strain and fewest substeps of 30 frames as a budget of dispatches leaves them, on the CPU.
     fn recorded(scene: Scene, budget: impl FnOnce(FrameCost) -> u64) -> (f64, u32) {
-        let mut cloth = Cloth::on_cpu(scene, Settings { damping: 0.001, ..Default::default() }).unwrap();
+        let mut cloth = Cloth::on_cpu(scene.with_settings(Settings { damping: 0.001, ..Default::default() })).unwrap();
         let budget = budget(cloth.frame_cost(FRAME.dt).unwrap());
         let (mut worst, mut fewest) = (0.0, u32::MAX);
         for _ in 0..30 {

@@ -29,7 +29,7 @@ pub(crate) fn gpu() -> Option<Gpu> {
 pub(crate) fn kernel(name: &str) -> &'static Kernel {
     let scene = || taut::scene::hang(5).expect("a scene");
     let found = methods().find_map(|(_, method)| {
-        let cloth = Cloth::on_cpu(scene(), Settings { method, ..Default::default() }).expect("a cloth");
+        let cloth = Cloth::on_cpu(scene().with_settings(Settings { method, ..Default::default() })).expect("a cloth");
         let dispatches = cloth.program().dispatches();
         dispatches.iter().map(|dispatch| dispatch.kernel).find(|kernel| kernel.name == name)
     });
@@ -67,7 +67,7 @@ pub(crate) const FRAME: f32 = 1.0 / 60.0;
 
 /// A cloth on the CPU.
 pub(crate) fn cpu(scene: Scene, settings: Settings) -> Cloth {
-    Cloth::on_cpu(scene, settings).expect("the scene and the settings are valid")
+    Cloth::on_cpu(scene.with_settings(settings)).expect("the scene and the settings are valid")
 }
 
 /// Mean position of all vertices.

@@ -60,7 +60,7 @@ impl<'a> Window<'a> {
             BackendName::Auto => !software || show.named,
         };
         let name = show.scene.name.to_string();
-        let player = Player::new(on_gpu.then_some(&gpu), show.scene, show.settings, show.fps, !show.paused)?;
+        let player = Player::new(on_gpu.then_some(&gpu), show.scene, show.fps, !show.paused)?;
         let easel = Easel::new(state, &gpu, player.cloth(), &show.studio)?;
         let vertices = crate::output::count(player.cloth().mesh().vertex_count() as u64);
         let place = match on_gpu {
