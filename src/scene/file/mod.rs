@@ -160,7 +160,7 @@
 //! | `repeat` | start again after the last key, which must be back at the start | `false` |
 //!
 //! Between two keys both speeds are constant; a rotation from one key to the next is at most half a turn. Before
-//! the first key of a later time it moves from the start. See [`super::motion`].
+//! the first key of a later time it moves from the start. See [`super::Motion`].
 //!
 //! ## World and wind
 //!
