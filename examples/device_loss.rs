@@ -26,7 +26,7 @@ impl Input {
     fn say(&self, cloth: &mut Cloth) -> Result<()> {
         match self {
             Self::Impulse(vertex, impulse) => cloth.add_impulse(*vertex, *impulse),
-            Self::Wind(wind) => cloth.change(|live| live.wind = *wind),
+            Self::Wind(wind) => cloth.change(|settings| settings.wind = *wind),
             Self::Frame(dt, targets) => cloth.step(&FrameInput { dt: *dt, pin_targets: targets }),
         }
     }

@@ -110,7 +110,7 @@ pub use cloth::report::{LoadedEdge, Report, Snapshot, Strain, ThreadStrain};
 pub use cloth::scene::Scene;
 pub use cloth::settings::Settings;
 pub use cloth::substeps::Substeps;
-pub use cloth::{Cloth, FrameCost, FrameInput, Live, PinTarget, vertex_attribute, vertex_layout};
+pub use cloth::{Cloth, FrameCost, FrameInput, PinTarget, vertex_attribute, vertex_layout};
 pub use cloth::{report, substeps};
 pub use engine::cancel::Cancel;
 pub use engine::gpu::{Backend, Choice, Gpu, Pending};

@@ -40,7 +40,7 @@ fn cancelled_frames_leave_nothing(name: &str, mut cloth: Cloth, mut other: Cloth
     for after in milliseconds {
         cancel.reset();
         // A frame that would take minutes.
-        cloth.change(|live| live.substeps = Substeps::Fixed(1_000_000)).expect("a valid number");
+        cloth.change(|settings| settings.substeps = Substeps::Fixed(1_000_000)).expect("a valid number");
         let thread = std::thread::spawn({
             let (cancel, after) = (cancel.clone(), Duration::from_millis(*after));
             move || {
@@ -52,7 +52,7 @@ fn cancelled_frames_leave_nothing(name: &str, mut cloth: Cloth, mut other: Cloth
         let outcome = cloth.step(&taut::FrameInput { dt: FRAME, pin_targets: &targets });
         thread.join().expect("the thread sleeps");
         assert!(matches!(outcome, Err(Error::Cancelled)), "{name}: {outcome:?}");
-        cloth.change(|live| live.substeps = Substeps::Auto).expect("a valid number");
+        cloth.change(|settings| settings.substeps = Substeps::Auto).expect("a valid number");
     }
     cancel.reset();
     same_for_ten_frames(name, &mut cloth, &mut other);

@@ -106,9 +106,14 @@ fn calls(gpu: &Gpu, checkpoint: Vec<u8>) -> Vec<(&'static str, Call)> {
         ("reset", Box::new(|cloth| cloth.reset())),
         ("set_state", Box::new(move |cloth| cloth.set_state(&start, &[[0.0; 3]; 81]))),
         ("set_user_field", Box::new(|cloth| cloth.set_user_field("user_heat", &[0.0f32; 81]))),
-        ("tune", Box::new(|cloth| cloth.tune(Method::YarnSweep(YarnSweep { sweeps: 9, ..Default::default() })))),
-        ("set_method", Box::new(|cloth| pollster::block_on(cloth.set_method(Method::Jacobi(Jacobi::default()))))),
-        ("set_method_blocking", Box::new(|cloth| cloth.set_method_blocking(Method::Jacobi(Jacobi::default())))),
+        ("change", {
+            let method = Method::YarnSweep(YarnSweep { sweeps: 9, ..Default::default() });
+            Box::new(move |cloth| cloth.change(|settings| settings.method = method.clone()))
+        }),
+        ("change_async", {
+            let jacobi = |settings: &mut Settings| settings.method = Method::Jacobi(Jacobi::default());
+            Box::new(move |cloth| pollster::block_on(cloth.change_async(jacobi)))
+        }),
         ("encode_step", {
             let gpu = gpu.clone();
             Box::new(move |cloth| {
@@ -139,7 +144,8 @@ fn calls_without_device() -> Vec<(&'static str, Call)> {
         ("teleport", Box::new(|cloth| cloth.teleport(Pose::default()))),
         ("hold", Box::new(|cloth| cloth.hold(&[40], Hold::Fixed))),
         ("move_solid", Box::new(|cloth| cloth.move_solid(0, Pose::default(), [0.0; 3], [0.0; 3]))),
-        ("change", Box::new(|cloth| cloth.change(|live| live.drag = 0.1))),
+        ("change", Box::new(|cloth| cloth.change(|settings| settings.drag = 0.1))),
+        ("change_async", Box::new(|cloth| pollster::block_on(cloth.change_async(|settings| settings.drag = 0.2)))),
         ("frame_cost", Box::new(|cloth| cloth.frame_cost(FRAME).map(nothing))),
         ("encoded_dispatches", Box::new(|cloth| cloth.encoded_dispatches(FRAME).map(nothing))),
         ("memory_estimate", Box::new(|_| Cloth::memory_estimate(&subject().with_settings(settings())).map(nothing))),
@@ -212,13 +218,15 @@ fn every_call_on_a_lost_device_has_a_name_for_it() {
     }
 }
 
-/// Names of all public methods, from the source.
+/// Names of all public methods of the cloth, from the source.
 fn methods_of_cloth() -> Vec<String> {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cloth");
     let mut names = Vec::new();
     for file in std::fs::read_dir(directory).expect("the source is there") {
         let text = std::fs::read_to_string(file.expect("it can be listed").path()).expect("it is text");
-        for line in text.lines().filter_map(|line| line.strip_prefix("    pub ")) {
+        // Other structures have methods in the same folder.
+        let blocks = text.split("\nimpl Cloth {\n").skip(1).filter_map(|block| block.split("\n}\n").next());
+        for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("    pub ")) {
             let signature = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
             let name = signature.and_then(|signature| signature.split(['(', '<']).next());
             names.extend(name.map(str::to_owned));

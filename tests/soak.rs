@@ -87,7 +87,7 @@ impl Used {
         // Often enough that a slow machine has seen all of them before its memory is looked at.
         if number % 20 == 19 {
             let name = Method::NAMES[(number / 20) as usize % Method::NAMES.len()];
-            cloth.set_method_blocking(method(name)).expect("a known solver");
+            cloth.change(|settings| settings.method = method(name)).expect("a known solver");
             seen.solvers += 1;
         }
         cloth.step(&FrameInput { dt: FRAME, pin_targets: &targets }).expect("the step runs");

@@ -162,7 +162,7 @@ impl Shown {
         if let Some(snapshot) = self.pending.as_mut().and_then(Pending::try_take) {
             (self.pending, self.report) = (None, Some(snapshot?.report));
         }
-        self.cloth.change(|live| (live.strain_limit, live.gravity) = (play.limit, play.gravity))?;
+        self.cloth.change(|settings| (settings.strain_limit, settings.gravity) = (play.limit, play.gravity))?;
         self.cloth.encode_step(encoder, &FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
         if self.pending.is_none() {
             self.pending = Some(self.cloth.encode_report(encoder, true)?);

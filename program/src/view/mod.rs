@@ -2,7 +2,7 @@
 //!
 //! | Module | |
 //! |---|---|
-//! | [`player`] | the simulation: frames, what they reached, what is slid live |
+//! | [`player`] | the simulation: frames, what they reached, what is changed while it runs |
 //! | [`grab`] | which vertex is under the pointer, and where it shall go |
 //! | [`easel`] | the picture in the middle, drawn from the simulation's buffers |
 //! | [`panel`] | buttons, sliders and plots |

@@ -264,19 +264,19 @@ impl Player {
     }
 
     pub(super) fn set_method(&mut self, method: Method) {
-        self.noted(|player| Ok(player.cloth.set_method_blocking(method)?));
+        self.noted(|player| Ok(player.cloth.change(|settings| settings.method = method)?));
     }
 
     pub(super) fn set_strain_limit(&mut self, limit: f32) {
-        self.noted(|player| Ok(player.cloth.change(|live| live.strain_limit = limit)?));
+        self.noted(|player| Ok(player.cloth.change(|settings| settings.strain_limit = limit)?));
     }
 
     pub(super) fn set_gravity(&mut self, gravity: [f32; 3]) {
-        self.noted(|player| Ok(player.cloth.change(|live| live.gravity = gravity)?));
+        self.noted(|player| Ok(player.cloth.change(|settings| settings.gravity = gravity)?));
     }
 
     pub(super) fn set_wind(&mut self, wind: Option<Wind>) {
-        self.noted(|player| Ok(player.cloth.change(|live| live.wind = wind)?));
+        self.noted(|player| Ok(player.cloth.change(|settings| settings.wind = wind)?));
     }
 
     /// Does something, and remembers why it could not be done.
