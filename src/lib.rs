@@ -20,12 +20,12 @@
 //! # The tour
 //!
 //! A [`Mesh`] (validated on construction) and its [`Topology`] fill the arrays of the [table of
-//! fields](engine::fields). A step is a list of [stages](stage); a [`solver`] is the one that makes the predicted motion
-//! inextensible. They *record* a [`program`](engine::program): dispatches and bounded loops. [`engine::cpu`] runs it by
-//! calling the kernels' Rust bodies; on a GPU the same list is encoded into one compute pass. So the order of work exists
-//! once; only a kernel's body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem, and
-//! [`engine::lockstep`] compares the two after every single dispatch. Names, slots and access of buffers are read from
-//! the WGSL by [`engine::reflect`].
+//! fields](engine::fields). A step is a list of [stages](stage); a [`solver`] is the one that makes the predicted
+//! motion inextensible. They *record* a [`program`](engine::program): dispatches and bounded loops. [`engine::cpu`]
+//! runs it by calling the kernels' Rust bodies; on a GPU the same list is encoded into one compute pass. So the order
+//! of work exists once; only a kernel's body exists twice, in `shaders/x.wgsl` and in the Rust file of the same stem,
+//! and [`engine::lockstep`] compares the two after every single dispatch. Names, slots and access of buffers are read
+//! from the WGSL by [`engine::reflect`].
 //!
 //! One substep, in the notation of Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*:
 //!
@@ -79,8 +79,8 @@
 //!   Different adapters, and CPU and GPU, agree within rounding only.
 //! * Bad input gives a typed [`Error`] that names the culprit; no call panics on it.
 //! * Versions: wgpu is re-exported and part of the interface, and so is bytemuck's `Pod`, for fields of a user's own
-//!   ([`engine::layout::Element`]). No other crate's types are, but in `reference`, the judge of the tests, which speaks glam
-//!   and faer and promises nothing. Structures of settings grow; write `..Default::default()`.
+//!   ([`engine::layout::Element`]). No other crate's types are, but in `reference`, the judge of the tests, which
+//!   speaks glam and faer and promises nothing. Structures of settings grow; write `..Default::default()`.
 //!
 //! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
 //! after changing a budget that ran out. Cloth does not collide with itself.

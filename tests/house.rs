@@ -101,7 +101,8 @@ const FOLDERS: [&str; 14] = [
     "validate",
 ];
 
-/// What a file of a folder uses of folders above it: (line, folder). Documentation and tests may look wherever they like.
+/// What a file of a folder uses of folders above it: (line, folder). Documentation and tests may look wherever they
+/// like.
 fn upward(folder: &str, text: &str) -> Vec<(usize, String)> {
     let rank = |name: &str| FOLDERS.iter().position(|known| *known == name);
     let own = rank(folder).unwrap_or_else(|| panic!("the folder {folder} has no place in the order"));

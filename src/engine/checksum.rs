@@ -3,7 +3,7 @@
 /// FNV-1a of 64 bits: finds damage and tells inputs apart; keeps nobody from forging them.
 ///
 /// ```
-/// let mut checksum = taut::io::checksum::Checksum::default();
+/// let mut checksum = taut::engine::checksum::Checksum::default();
 /// checksum.add(b"foobar");
 /// assert_eq!(checksum.value(), 0x8594_4171_f739_67e8);
 /// ```

@@ -1,8 +1,8 @@
 //! Structures that kernels bind: one Rust definition each, laid out as WGSL lays out the twin of the same name.
 //!
-//! `repr(C)` offsets are equated with encase's WGSL offsets when a structure compiles, and with naga's names and offsets
-//! of the shader text whenever a kernel that binds it is prepared, on a GPU or not, so none of the three can drift. Each
-//! structure is declared beside the kernels or the data that it belongs to.
+//! `repr(C)` offsets are equated with encase's WGSL offsets when a structure compiles, and with naga's names and
+//! offsets of the shader text whenever a kernel that binds it is prepared, on a GPU or not, so none of the three can
+//! drift. Each structure is declared beside the kernels or the data that it belongs to.
 
 use bytemuck::Pod;
 use glam::UVec4;

@@ -1,8 +1,8 @@
 //! The recording: what a step does, in order, for both backends.
 //!
-//! A [`Program`] is a list of dispatches and bounded loops. [`crate::engine::cpu`] runs it by calling the kernels' Rust bodies,
-//! the GPU runner by dispatching their WGSL entry points. Recording is a pure function of settings and mesh; what
-//! varies from frame to frame is buffer contents.
+//! A [`Program`] is a list of dispatches and bounded loops. [`crate::engine::cpu`] runs it by calling the kernels' Rust
+//! bodies, the GPU runner by dispatching their WGSL entry points. Recording is a pure function of settings and mesh;
+//! what varies from frame to frame is buffer contents.
 //!
 //! **Loops.** A [`Repeat`] owns a word of the `guards` field. The recording copies the word of the enclosing loop into
 //! it on entry, the body's deciding kernel clears it, and every dispatch of the body does nothing while it is 0. So a

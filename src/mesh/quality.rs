@@ -8,8 +8,8 @@ use super::Mesh;
 use super::mass::point;
 
 /// Where a mesh is uneven, folded or thin ([`Mesh::quality`]). Nothing of it is an error: edges that are much shorter
-/// than the mean take more substeps ([`crate::cloth::substeps`]), and around faces that are folded or thin at rest no solver
-/// may hold the strain limit.
+/// than the mean take more substeps ([`crate::cloth::substeps`]), and around faces that are folded or thin at rest no
+/// solver may hold the strain limit.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MeshQuality {

@@ -19,9 +19,9 @@
 //!
 //! **What it is not.** On an irregular mesh threads zigzag. What the limit holds is the length of the chosen sides. A
 //! zigzag that is pulled straight, or sheared, is strain along the warp within triangles, and only the springs resist
-//! that: [`crate::cloth::report::thread_strain`] measures it, and every report has it. The scene `drape` at 36 × 36 vertices
-//! with a limit of 1 %, one second at 60 Hz; 99 % of the strains within triangles are below what is given, in the worst
-//! frame and in the last:
+//! that: [`crate::cloth::report::thread_strain`] measures it, and every report has it. The scene `drape` at 36 × 36
+//! vertices with a limit of 1 %, one second at 60 Hz; 99 % of the strains within triangles are below what is given, in
+//! the worst frame and in the last:
 //!
 //! | mesh | mean height of the hem, m | worst frame | last frame |
 //! |---|---|---|---|

@@ -5,7 +5,8 @@ use glam::DVec3;
 use super::{
     ElasticStep, Hold, Particles, Projection, Projector, Spring, Stiffness, System, energy, modified_pcg, step,
 };
-use crate::{Result, Scene};
+use crate::cloth::scene::Scene;
+use crate::error::Result;
 
 /// What the linear solve of the springs may leave, as a part of its right side. The projection changes the prediction
 /// by far more.

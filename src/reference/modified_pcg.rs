@@ -13,7 +13,7 @@
 
 use glam::{DMat3, DVec3};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The directions in which a particle is held.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,7 +5,9 @@ use faer::sparse::{SparseColMat, Triplet};
 use glam::DVec3;
 
 use super::Failure;
-use crate::{Error, Result, Scene, Topology};
+use crate::cloth::scene::Scene;
+use crate::error::{Error, Result};
+use crate::mesh::topology::Topology;
 
 /// Edge lengths below this fraction of the rest length count as zero.
 const COLLAPSED: f64 = 1e-12;

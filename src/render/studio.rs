@@ -81,8 +81,8 @@ impl Studio {
         studio.around(&points)
     }
 
-    /// A camera that sees the whole studio in a picture of this width and height: from in front, a little from the right
-    /// and from above.
+    /// A camera that sees the whole studio in a picture of this width and height: from in front, a little from the
+    /// right and from above.
     pub fn camera(&self, size: [u32; 2]) -> Camera {
         let aspect = size[0].max(1) as f32 / size[1].max(1) as f32;
         Camera::around(&self.points, self.toward_eye, FOV, aspect, MARGIN)

@@ -49,8 +49,8 @@
 //! Fast projection drops λ ∂²C/∂x², the geometric stiffness T/l of taut yarns against sideways motion. Compared with
 //! the inertia m/h² it is the load s = h²T/(m l) ([`crate::stage::load`]). Below 1 nothing is noticed; a yarn at s = 20
 //! is straightened edge by edge where it should swing as a whole, and Newton's method fails. Two cures: more substeps
-//! (s falls with h²; [`crate::cloth::substeps`] chooses them), and [taut chords](crate::solver::chords), which place long
-//! parts of a yarn before short ones.
+//! (s falls with h²; [`crate::cloth::substeps`] chooses them), and [taut chords](crate::solver::chords), which place
+//! long parts of a yarn before short ones.
 //!
 //! A third trouble is a yarn between two pins that is as long as their distance: at its solution it is straight, its
 //! matrix is singular, and there is no tension that holds it. The limit allows it to be a little longer; it keeps its

@@ -1,5 +1,5 @@
-//! The fields that stages and solvers share, and the structures in them: state, mesh, what moves, what is reported. What
-//! one stage or solver alone needs is declared beside its kernels.
+//! The fields that stages and solvers share, and the structures in them: state, mesh, what moves, what is reported.
+//! What one stage or solver alone needs is declared beside its kernels.
 
 use glam::{UVec2, Vec3, Vec4};
 

@@ -13,7 +13,8 @@
 //!
 //! Every solver adds what it pulls to `tensions`. What a step clamp cut off, and what iterations pulled that were taken
 //! back, is in it too, so the load is overestimated in a frame that misses its limit. At the end of a frame the device
-//! notes the load, and the next frame's number of substeps follows from it ([`crate::cloth::substeps`]); nothing is read back.
+//! notes the load, and the next frame's number of substeps follows from it ([`crate::cloth::substeps`]); nothing is
+//! read back.
 
 use crate::engine::cpu::Run;
 use crate::engine::fields::Domain;
