@@ -61,7 +61,7 @@ fn run(row: &mut Row, frames: u32) -> Result<()> {
     let diagonal = Method::FastProjection(FastProjection { preconditioner, ..Default::default() });
     let method = Method::named(row.solver).unwrap_or(diagonal);
     let settings = Settings { method, strain_limit: row.limit, ..Default::default() };
-    let mut cloth = Cloth::on_cpu(Scene::named(row.scene, row.size)?, settings)?;
+    let mut cloth = Cloth::on_cpu(Scene::named(row.scene, row.size)?.with_settings(settings))?;
     let (mut seconds, mut iterations) = (0.0, 0u64);
     (row.strain, row.over) = (0.0, 0);
     for _ in 0..frames {

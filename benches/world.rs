@@ -5,7 +5,7 @@
 
 use taut::engine::program::Phase;
 use taut::stage::phase;
-use taut::{Cloth, FrameInput, Result, Settings, scene};
+use taut::{Cloth, FrameInput, Result, scene};
 
 fn main() -> Result<()> {
     let full = std::env::args().any(|argument| argument == "--bench");
@@ -14,9 +14,7 @@ fn main() -> Result<()> {
     println!("| drape | {phases} | (forces + elastic + contact) / projection | worst strain | deepest | over |");
     println!("|{}", "---|".repeat(phase::ALL.len() + 5));
     for size in sizes {
-        let drape = scene::drape(*size)?;
-        let settings: Settings = drape.settings.clone();
-        let mut cloth = Cloth::on_cpu(drape, settings)?;
+        let mut cloth = Cloth::on_cpu(scene::drape(*size)?)?;
         let mut seconds = [0.0; phase::ALL.len()];
         let (mut strain, mut deepest, mut over) = (0.0f64, f32::MAX, 0);
         // The fall takes 0.1 s; what is measured is contact.

@@ -79,7 +79,12 @@ fn simulate(mut cloth: Cloth, frames: u32) -> Result<Outcome> {
 }
 
 fn on_cpu(name: &str, size: u32, method: Method, limit: f32, substeps: Substeps) -> Result<Cloth> {
-    Cloth::on_cpu(Scene::named(name, size)?, Settings { method, strain_limit: limit, substeps, ..Default::default() })
+    Cloth::on_cpu(Scene::named(name, size)?.with_settings(Settings {
+        method,
+        strain_limit: limit,
+        substeps,
+        ..Default::default()
+    }))
 }
 
 fn fast(preconditioner: Preconditioner, tolerance: f32) -> Method {
@@ -329,7 +334,7 @@ fn growth(full: bool) -> Result<()> {
 }
 
 fn dispatches(full: bool) -> Result<()> {
-    let Ok(choice) = pollster::block_on(Backend::Gpu.choose(None)) else {
+    let Ok(choice) = Backend::Gpu.choose(None) else {
         println!("There is no adapter that computes.");
         return Ok(());
     };
@@ -338,7 +343,7 @@ fn dispatches(full: bool) -> Result<()> {
     let input = FrameInput { dt: FRAME, ..Default::default() };
     // As a renderer does it: recorded without knowing how much is needed.
     let settings = Settings { dispatch_budget: 600, ..Default::default() };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(size)?, settings)?;
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(size)?.with_settings(settings))?;
     let recorded = cloth.encoded_dispatches(FRAME)?;
     let (mut strain, mut over) = (0.0f64, 0);
     let count = if full { 60 } else { 2 };
@@ -358,7 +363,7 @@ fn dispatches(full: bool) -> Result<()> {
     let mut cloths = Vec::new();
     for (name, method) in methods {
         let settings = Settings { method, ..Default::default() };
-        cloths.push((name, Cloth::on_gpu_blocking(&gpu, scene::hang(size)?, settings)?, 0.0, 0.0f64, 0));
+        cloths.push((name, Cloth::on_gpu(&gpu, scene::hang(size)?.with_settings(settings))?, 0.0, 0.0f64, 0));
     }
     for _ in 0..frames {
         for (_, cloth, seconds, strain, over) in &mut cloths {

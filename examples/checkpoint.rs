@@ -10,7 +10,7 @@ use taut::{Cloth, FrameInput, scene};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let frame = FrameInput { dt: 1.0 / 60.0, ..Default::default() };
-    let make = || Cloth::on_cpu(scene::drape(24)?, scene::drape(24)?.settings);
+    let make = || Cloth::on_cpu(scene::drape(24)?);
     let path = std::env::temp_dir().join(format!("taut-checkpoint-{}.taut", std::process::id()));
 
     let mut cloth = make()?;

@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Stronger towards the middle; in the mean a little more than the weight at 0.3 m.
     let strengths: Vec<f32> = sheet()?.start.iter().map(|[x, _, z]| 0.05 * (x * (1.0 - x) + z * (1.0 - z))).collect();
 
-    let mut cloth = Cloth::on_cpu(sheet()?, settings.clone())?;
+    let mut cloth = Cloth::on_cpu(sheet()?.with_settings(settings.clone()))?;
     cloth.set_user_field("user_strengths", &strengths)?;
     for _ in 0..60 {
         cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
@@ -81,13 +81,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("after 1 s the sheet is at {:.3} m; without the force it were at -3 m", height(&snapshot.positions));
     println!("largest strain {:.3e}", snapshot.report.strain.map_or(f64::NAN, |strain| strain.max));
 
-    if let Some(gpu) = Backend::Gpu.choose_blocking(None).ok().and_then(|choice| choice.gpu) {
+    if let Some(gpu) = Backend::Gpu.choose(None).ok().and_then(|choice| choice.gpu) {
         let mut fields = cloth.fields().ok_or("the cloth is on the CPU")?.clone();
         let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 100)?;
         assert!(agreement.kernels.contains(&"attract"));
         println!("CPU and GPU agree after each of {} dispatches", agreement.dispatches);
 
-        let mut there = Cloth::on_gpu_blocking(&gpu, sheet()?, settings)?;
+        let mut there = Cloth::on_gpu(&gpu, sheet()?.with_settings(settings))?;
         there.set_user_field("user_strengths", &strengths)?;
         for _ in 0..60 {
             there.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;

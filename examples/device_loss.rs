@@ -26,7 +26,7 @@ impl Input {
     fn say(&self, cloth: &mut Cloth) -> Result<()> {
         match self {
             Self::Impulse(vertex, impulse) => cloth.add_impulse(*vertex, *impulse),
-            Self::Wind(wind) => cloth.change(|live| live.wind = *wind),
+            Self::Wind(wind) => cloth.change(|settings| settings.wind = *wind),
             Self::Frame(dt, targets) => cloth.step(&FrameInput { dt: *dt, pin_targets: targets }),
         }
     }
@@ -117,16 +117,16 @@ impl Host {
 
 /// The cloth of this program, on a device or without one.
 fn made(gpu: Option<Gpu>, settings: &Settings) -> Result<Cloth> {
-    let scene = scene::hang(12)?;
+    let scene = scene::hang(12)?.with_settings(settings.clone());
     match gpu {
-        Some(gpu) => Cloth::on_gpu_blocking(&gpu, scene, settings.clone()),
-        None => Cloth::on_cpu(scene, settings.clone()),
+        Some(gpu) => Cloth::on_gpu(&gpu, scene),
+        None => Cloth::on_cpu(scene),
     }
 }
 
 /// A device of its own for every call, as after a loss.
 fn open() -> Option<Gpu> {
-    Backend::Gpu.choose_blocking(None).ok()?.gpu
+    Backend::Gpu.choose(None).ok()?.gpu
 }
 
 fn label(gpu: &Gpu) -> String {

@@ -28,20 +28,15 @@ const SHADER: &str = "
     }";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    pollster::block_on(run(std::env::args().nth(1).unwrap_or_else(|| "target/embed_wgpu.png".into())))
-}
-
-async fn run(path: String) -> Result<(), Box<dyn Error>> {
-    let Some((device, queue)) = device().await else {
+    let path = std::env::args().nth(1).unwrap_or_else(|| "target/embed_wgpu.png".into());
+    let Some((device, queue)) = pollster::block_on(device()) else {
         println!("there is no adapter to draw with");
         return Ok(());
     };
 
     // --- cloth: once. Default limits, no feature; pipelines are shared by all cloths of this `Gpu`.
-    let gpu = Gpu::new(&device, &queue).await?;
-    let scene = scene::drape(48)?;
-    let settings = scene.settings.clone();
-    let mut cloth = Cloth::on_gpu(&gpu, scene, settings).await?;
+    let gpu = Gpu::new(&device, &queue)?;
+    let mut cloth = Cloth::on_gpu(&gpu, scene::drape(48)?)?;
     // --- cloth: its buffers are vertex buffers of 16 bytes per vertex, the position or normal in the first 12.
     let attributes = [[taut::vertex_attribute(0)], [taut::vertex_attribute(1)]];
     let layouts = [Some(taut::vertex_layout(&attributes[0])), Some(taut::vertex_layout(&attributes[1]))];

@@ -5,13 +5,13 @@
 
 use std::time::Instant;
 
-use taut::{Backend, Cloth, FrameInput, Gpu, Settings, scene, wgpu};
+use taut::{Backend, Cloth, FrameInput, Gpu, scene, wgpu};
 
 const CLOTHS: u32 = 100;
 const FRAMES: u32 = 10;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Some(gpu) = Backend::Gpu.choose_blocking(None).ok().and_then(|choice| choice.gpu) else {
+    let Some(gpu) = Backend::Gpu.choose(None).ok().and_then(|choice| choice.gpu) else {
         println!("there is no adapter");
         return Ok(());
     };
@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let angle = index as f32 * 0.1;
         scene.start.iter_mut().for_each(|[_, y, z]| (*y, *z) = (*z * -angle.sin(), *z * angle.cos()));
         // Small cloth needs few iterations; what is recorded costs, whether it has something to do or not.
-        let settings = Settings { dispatch_budget: 200, ..Default::default() };
-        cloths.push(Cloth::on_gpu_blocking(&gpu, scene, settings)?);
+        scene.settings.dispatch_budget = 200;
+        cloths.push(Cloth::on_gpu(&gpu, scene)?);
         if index == 0 {
             println!("the first: {:.0} ms", clock.elapsed().as_secs_f64() * 1e3);
             clock = Instant::now();

@@ -6,16 +6,16 @@
 
 use std::collections::VecDeque;
 
-use taut::{Backend, Cloth, FrameInput, Pending, Settings, Snapshot, scene, wgpu};
+use taut::{Backend, Cloth, FrameInput, Pending, Snapshot, scene, wgpu};
 
 const FRAMES: usize = 60;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Some(gpu) = Backend::Gpu.choose_blocking(None).ok().and_then(|choice| choice.gpu) else {
+    let Some(gpu) = Backend::Gpu.choose(None).ok().and_then(|choice| choice.gpu) else {
         println!("there is no adapter: nothing to read back from");
         return Ok(());
     };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(24)?, Settings::default())?;
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(24)?)?;
     let mut waiting: VecDeque<(usize, Pending<Snapshot>)> = VecDeque::new();
     let (mut arrived, mut worst, mut latest) = (0, 0.0f64, 0);
     for frame in 0..FRAMES {

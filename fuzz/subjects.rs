@@ -161,7 +161,7 @@ fn saved_cloth() -> Cloth {
     let method = Method::Auto(Auto { sweep, projection });
     let (substeps, contact_rounds) = (Substeps::UpTo(4), 2);
     let settings = Settings { wind, method, substeps, contact_rounds, ..Default::default() };
-    Cloth::on_cpu(scene, settings).expect("the scene is valid")
+    Cloth::on_cpu(scene.with_settings(settings)).expect("the scene is valid")
 }
 
 /// The checkpoint that corpora of checkpoints start from.
@@ -252,7 +252,8 @@ fn moves(scene: Scene) {
         strain_limit: 0.1,
         ..scene.settings.clone()
     };
-    let cloth = Cloth::on_cpu(scene, settings).and_then(|mut cloth| script.begin(&mut cloth).map(|()| cloth));
+    let cloth =
+        Cloth::on_cpu(scene.with_settings(settings)).and_then(|mut cloth| script.begin(&mut cloth).map(|()| cloth));
     let mut cloth = match cloth {
         Ok(cloth) => cloth,
         Err(error) => return fit_to_print(&error),

@@ -258,6 +258,13 @@ pub enum Error {
         needed: u32,
     },
 
+    /// A setting that a cloth keeps was to be changed.
+    #[error("{field} cannot be changed: the cloth was made with them")]
+    Fixed {
+        /// The setting.
+        field: &'static str,
+    },
+
     /// A command names a vertex that cannot follow it.
     #[error("{field}[{index}] names vertex {vertex}, which is {problem}")]
     Command {

@@ -4,10 +4,11 @@
 //! that the user names (1 %, 0.1 %, less) and reports the strain that was reached, recomputed on the host.
 //!
 //! ```
-//! use taut::{Cloth, FrameInput, Settings, scene};
+//! use taut::{Cloth, FrameInput, scene};
 //!
-//! let settings = Settings { strain_limit: 0.01, ..Default::default() };
-//! let mut cloth = Cloth::on_cpu(scene::curtain(12)?, settings)?;
+//! let mut scene = scene::curtain(12)?;
+//! scene.settings.strain_limit = 0.01;
+//! let mut cloth = Cloth::on_cpu(scene)?;
 //! for _ in 0..10 {
 //!     cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
 //! }
@@ -66,6 +67,9 @@
 //! [`Cloth::normal_buffer`] and [`Cloth::index_buffer`] are drawn as they are. Nothing is submitted, polled or waited
 //! for unless a method says so. The README has the example.
 //!
+//! Where a method waits for the device, its name with `_async` is the same as a future ([`Cloth::step`],
+//! [`Cloth::step_async`]). In a browser the `_async` forms are the ones there are.
+//!
 //! # What is promised
 //!
 //! * [`Report::converged`] is `Some(true)` only where the strain of the positions that were read back, recomputed in
@@ -106,7 +110,7 @@ pub use cloth::report::{LoadedEdge, Report, Snapshot, Strain, ThreadStrain};
 pub use cloth::scene::Scene;
 pub use cloth::settings::Settings;
 pub use cloth::substeps::Substeps;
-pub use cloth::{Cloth, FrameCost, FrameInput, Live, PinTarget, vertex_attribute, vertex_layout};
+pub use cloth::{Cloth, FrameCost, FrameInput, PinTarget, vertex_attribute, vertex_layout};
 pub use cloth::{report, substeps};
 pub use engine::cancel::Cancel;
 pub use engine::gpu::{Backend, Choice, Gpu, Pending};

@@ -93,12 +93,12 @@ fn bad_settings_are_refused_by_name() {
     for (field, bad, set) in table {
         let mut settings = Settings::default();
         set(&mut settings);
-        let outcome = Cloth::on_cpu(hang(), settings);
+        let outcome = Cloth::on_cpu(hang().with_settings(settings));
         assert!(out_of_range(&outcome, field, bad), "{field} = {bad}: {:?}", outcome.err());
         let message = outcome.expect_err("it was refused").to_string();
         assert!(message.starts_with(field) && message.contains("must be"), "{message}");
     }
-    Cloth::on_cpu(hang(), Settings::default()).expect("the default is not refused");
+    Cloth::on_cpu(hang()).expect("the default is not refused");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_bad_component_of_gravity_is_named() {
     for index in 0..3 {
         let mut gravity = [0.0; 3];
         gravity[index] = NAN;
-        let outcome = Cloth::on_cpu(hang(), Settings { gravity, ..Default::default() });
+        let outcome = Cloth::on_cpu(hang().with_settings(Settings { gravity, ..Default::default() }));
         assert!(
             matches!(outcome, Err(Error::OutOfRange { field: "gravity", index: Some(found), .. }) if found == index)
         );
@@ -115,7 +115,7 @@ fn a_bad_component_of_gravity_is_named() {
 
 #[test]
 fn the_ends_of_every_range_are_accepted() {
-    let with = |settings: Settings| Cloth::on_cpu(hang(), settings).map(|_| ()).expect("it is in range");
+    let with = |settings: Settings| Cloth::on_cpu(hang().with_settings(settings)).map(|_| ()).expect("it is in range");
     let method = |method: Method| with(Settings { method, ..Default::default() });
     with(Settings { stretch_min: 0.0, stretch_max: 1e6, ..Default::default() });
     with(Settings { gravity: [1e6, -1e6, 0.0], drag: 1e6, ..Default::default() });
@@ -137,14 +137,15 @@ fn the_ends_of_every_range_are_accepted() {
 fn a_limit_that_positions_cannot_hold_is_refused_with_the_figure() {
     // Coordinates up to 1 m and edges of 1/4 m: 4 · 2⁻²³ · 4 = 1.9e-6, so the floor of 2e-6 holds.
     for limit in [0.0, -0.0, -1.0, 1e-9, 1.9e-6, -f32::MAX] {
-        let outcome = Cloth::on_cpu(hang(), Settings { strain_limit: limit, ..Default::default() });
+        let outcome = Cloth::on_cpu(hang().with_settings(Settings { strain_limit: limit, ..Default::default() }));
         assert!(
             matches!(outcome, Err(Error::StrainLimit { limit: found, least: 2e-6 }) if found.to_bits() == limit.to_bits()),
             "{limit}: {:?}",
             outcome.err()
         );
     }
-    Cloth::on_cpu(hang(), Settings { strain_limit: 2e-6, ..Default::default() }).expect("the figure is accepted");
+    Cloth::on_cpu(hang().with_settings(Settings { strain_limit: 2e-6, ..Default::default() }))
+        .expect("the figure is accepted");
 
     // At 100 m from the origin with edges of 1/70 m a position is stored in steps of 2⁻¹⁷ m: 4 · 2⁻¹⁷ · 70.
     let far = || {
@@ -152,33 +153,47 @@ fn a_limit_that_positions_cannot_hold_is_refused_with_the_figure() {
         scene.start.iter_mut().for_each(|position| position[0] += 100.0);
         scene
     };
-    let outcome = Cloth::on_cpu(far(), Settings { strain_limit: 1e-3, ..Default::default() });
+    let outcome = Cloth::on_cpu(far().with_settings(Settings { strain_limit: 1e-3, ..Default::default() }));
     let Err(Error::StrainLimit { limit, least }) = outcome else { panic!("{:?}", outcome.err()) };
     assert_eq!(limit, 1e-3);
     // Rest lengths are differences of rounded coordinates.
     assert!((f64::from(least) - 4.0 * 70.0 / f64::from(1 << 17)).abs() < 1e-7, "{least}");
-    Cloth::on_cpu(far(), Settings { strain_limit: least, ..Default::default() }).expect("the figure is accepted");
+    Cloth::on_cpu(far().with_settings(Settings { strain_limit: least, ..Default::default() }))
+        .expect("the figure is accepted");
     let below = least.next_down();
-    assert!(Cloth::on_cpu(far(), Settings { strain_limit: below, ..Default::default() }).is_err());
+    assert!(Cloth::on_cpu(far().with_settings(Settings { strain_limit: below, ..Default::default() })).is_err());
 }
 
 #[test]
 fn a_refused_change_changes_nothing() {
     let mut cloth = cpu(hang(), Settings::default());
-    let refused = cloth.change(|live| (live.gravity, live.strain_limit) = ([1.0; 3], NAN));
+    let refused = cloth.change(|settings| (settings.gravity, settings.strain_limit) = ([1.0; 3], NAN));
     assert!(out_of_range(&refused, "strain_limit", f64::NAN));
     assert_eq!((cloth.settings().gravity, cloth.settings().strain_limit), ([0.0, -9.81, 0.0], 0.01));
-    assert!(matches!(cloth.change(|live| live.strain_limit = 1e-9), Err(Error::StrainLimit { .. })));
-    let refused = cloth.change(|live| live.substeps = Substeps::Fixed(0));
+    assert!(matches!(cloth.change(|settings| settings.strain_limit = 1e-9), Err(Error::StrainLimit { .. })));
+    let refused = cloth.change(|settings| settings.substeps = Substeps::Fixed(0));
     assert!(out_of_range(&refused, "substeps", 0.0));
     assert_eq!(cloth.settings().substeps, Substeps::Auto);
     let bad = Method::Jacobi(Jacobi { blend: -1.0, ..Default::default() });
-    let refused = pollster::block_on(cloth.set_method(bad));
+    let refused = cloth.change(|settings| settings.method = bad);
     assert!(out_of_range(&refused, "blend", -1.0));
     assert_eq!(cloth.settings().method.solver().name(), "auto");
-    cloth.change(|live| live.gravity = [1.0, 2.0, 3.0]).expect("it is valid");
+    cloth.change(|settings| settings.gravity = [1.0, 2.0, 3.0]).expect("it is valid");
     assert_eq!(cloth.settings().gravity, [1.0, 2.0, 3.0]);
     cloth.step(&frame(FRAME)).expect("the step runs");
+}
+
+/// The settings of a scene are those of its cloth, unless others are given.
+#[test]
+fn a_cloth_has_the_settings_of_its_scene() {
+    let flag = scene::flag(8).expect("a known scene");
+    let cloth = Cloth::on_cpu(flag.clone()).expect("the scene is valid");
+    assert!(flag.settings.wind.is_some() && cloth.settings().wind == flag.settings.wind);
+    let calm = Cloth::on_cpu(flag.clone().with_settings(Settings::default())).expect("the scene is valid");
+    assert_eq!(calm.settings().wind, None);
+    let mut wrong = flag;
+    wrong.settings.strain_limit = NAN;
+    assert!(matches!(Cloth::on_cpu(wrong), Err(Error::OutOfRange { field: "strain_limit", .. })));
 }
 
 // --- The start, the state, commands ---
@@ -188,7 +203,7 @@ fn bad_start_positions_are_refused() {
     let with = |change: &dyn Fn(&mut Vec<[f32; 3]>)| {
         let mut scene = hang();
         change(&mut scene.start);
-        Cloth::on_cpu(scene, Settings::default())
+        Cloth::on_cpu(scene)
     };
     let short = with(&|start| start.truncate(24));
     assert!(matches!(short, Err(Error::LengthMismatch { field: "start", expected: 25, found: 24 })));
@@ -213,7 +228,9 @@ fn states_are_let_in_as_far_as_steps_go() {
         let positions = vec![[0.0; 3], [0.0, 0.0, far]];
         let mesh = Mesh::new(MeshDescriptor { positions, mass: Mass::PerVertex(vec![1.0; 2]), ..Default::default() })?;
         let start = mesh.positions().to_vec();
-        Cloth::on_cpu(Scene::new("particles", mesh, start), Settings { gravity: [0.0; 3], ..Default::default() })
+        Cloth::on_cpu(
+            Scene::new("particles", mesh, start).with_settings(Settings { gravity: [0.0; 3], ..Default::default() }),
+        )
     };
     let refused = particles(BEYOND).map(|_| ());
     assert!(matches!(refused, Err(Error::OutOfRange { field: "positions", index: Some(1), .. })), "{refused:?}");
@@ -417,7 +434,7 @@ fn a_budget_too_small_for_one_iteration_is_refused_with_what_is_needed() {
     let Some(gpu) = gpu() else { return };
     let with = |dispatch_budget| {
         let settings = Settings { dispatch_budget, ..Default::default() };
-        Cloth::on_gpu_blocking(&gpu, hang(), settings).expect("the scene and the settings are valid")
+        Cloth::on_gpu(&gpu, hang().with_settings(settings)).expect("the scene and the settings are valid")
     };
     let mut cloth = with(1);
     let Err(Error::Budget { budget: 1, needed }) = cloth.encoded_dispatches(FRAME) else { panic!("it was accepted") };
@@ -445,7 +462,8 @@ fn a_stage_cannot_take_the_name_of_a_field() {
             vec![Spec::of::<f32>(self.0, Domain::VERTICES, "a field of the test's")]
         }
     }
-    let with = |stages: Vec<Arc<dyn Stage>>| Cloth::on_cpu(hang(), Settings { stages, ..Default::default() });
+    let with =
+        |stages: Vec<Arc<dyn Stage>>| Cloth::on_cpu(hang().with_settings(Settings { stages, ..Default::default() }));
     let taken = with(vec![Arc::new(Greedy("velocities"))]);
     assert!(matches!(taken, Err(Error::Field { name, .. }) if name == "velocities"));
     let twice = with(vec![Arc::new(Greedy("user_a")), Arc::new(Greedy("user_a"))]);
@@ -549,10 +567,10 @@ fn edges_of_the_allowed() {
     cloth.step(&frame(1e-9)).unwrap();
     assert!(cloth.pin_forces().unwrap().iter().flatten().all(|force| force.is_finite()));
     let method = Method::GaussSeidel(GaussSeidel { sweeps_per_check: 1001, ..Default::default() });
-    let outcome = Cloth::on_cpu(scene::chain(4).unwrap(), Settings { method, ..Default::default() });
+    let outcome = Cloth::on_cpu(scene::chain(4).unwrap().with_settings(Settings { method, ..Default::default() }));
     assert!(matches!(outcome, Err(Error::OutOfRange { field: "sweeps_per_check", .. })));
     let stages: Vec<Arc<dyn Stage>> = vec![Arc::new(Claims)];
-    let outcome = Cloth::on_cpu(scene::chain(4).unwrap(), Settings { stages, ..Default::default() });
+    let outcome = Cloth::on_cpu(scene::chain(4).unwrap().with_settings(Settings { stages, ..Default::default() }));
     assert!(matches!(outcome, Err(Error::Field { name, .. }) if name == "temperatures"));
 }
 

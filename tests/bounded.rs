@@ -291,7 +291,7 @@ fn no_submission_is_longer_than_was_asked_for() {
     let Some(gpu) = gpu() else { return };
     for most in [1, 7, 100, 2000] {
         let settings = Settings { dispatches_per_submission: most, substeps: Substeps::Fixed(3), ..Default::default() };
-        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(6).expect("a scene"), settings).expect("a cloth");
+        let mut cloth = Cloth::on_gpu(&gpu, scene::hang(6).expect("a scene").with_settings(settings)).expect("a cloth");
         cloth.step(&frame(FRAME)).expect("the step runs");
         let longest = cloth.longest_submission();
         assert!(longest > 0 && longest <= most.into(), "{longest} dispatches where {most} were asked for");

@@ -40,7 +40,7 @@ fn cancelled_frames_leave_nothing(name: &str, mut cloth: Cloth, mut other: Cloth
     for after in milliseconds {
         cancel.reset();
         // A frame that would take minutes.
-        cloth.change(|live| live.substeps = Substeps::Fixed(1_000_000)).expect("a valid number");
+        cloth.change(|settings| settings.substeps = Substeps::Fixed(1_000_000)).expect("a valid number");
         let thread = std::thread::spawn({
             let (cancel, after) = (cancel.clone(), Duration::from_millis(*after));
             move || {
@@ -52,7 +52,7 @@ fn cancelled_frames_leave_nothing(name: &str, mut cloth: Cloth, mut other: Cloth
         let outcome = cloth.step(&taut::FrameInput { dt: FRAME, pin_targets: &targets });
         thread.join().expect("the thread sleeps");
         assert!(matches!(outcome, Err(Error::Cancelled)), "{name}: {outcome:?}");
-        cloth.change(|live| live.substeps = Substeps::Auto).expect("a valid number");
+        cloth.change(|settings| settings.substeps = Substeps::Auto).expect("a valid number");
     }
     cancel.reset();
     same_for_ten_frames(name, &mut cloth, &mut other);
@@ -84,7 +84,7 @@ fn a_cancelled_frame_leaves_nothing_behind_on_a_gpu() {
             let mut scene = scene::drape(9).expect("a scene");
             scene.solids[0].velocity = [0.1, 0.05, 0.0];
             scene.solids[0].angular_velocity = [0.0, 1.0, 0.0];
-            busy(Cloth::on_gpu_blocking(&gpu, scene, windy()).expect("a cloth"))
+            busy(Cloth::on_gpu(&gpu, scene.with_settings(windy())).expect("a cloth"))
         };
         cancelled_frames_leave_nothing(&name(&gpu), cloth(), cloth(), &[1, 300]);
     }
@@ -94,8 +94,7 @@ fn a_cancelled_frame_leaves_nothing_behind_on_a_gpu() {
 fn a_cloth_can_be_cancelled_while_nobody_polls() {
     let Some(gpu) = gpu() else { return };
     let cancel = Cancel::default();
-    let mut cloth =
-        Cloth::on_gpu_blocking(&gpu, scene::hang(9).expect("a scene"), Settings::default()).expect("a cloth");
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).expect("a scene")).expect("a cloth");
     cloth.set_cancel(Some(cancel.clone()));
     cancel.cancel();
     let outcome = pollster::block_on(cloth.step_async(&frame(FRAME)));

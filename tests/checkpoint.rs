@@ -82,7 +82,7 @@ fn a_gpu_goes_on_with_the_same_bits() {
             goes_on(&format!("{} {solver}", common::name(&gpu)), || {
                 let scene = Scene::named(name, 9).unwrap();
                 let settings = Settings { method: method(solver), ..scene.settings.clone() };
-                Cloth::on_gpu_blocking(&gpu, scene, settings).unwrap()
+                Cloth::on_gpu(&gpu, scene.with_settings(settings)).unwrap()
             });
         }
     }
@@ -95,7 +95,7 @@ fn a_checkpoint_moves_between_cpu_and_gpu() {
     for _ in 0..5 {
         here.step(&frame(FRAME)).unwrap();
     }
-    let mut there = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), Settings::default()).unwrap();
+    let mut there = Cloth::on_gpu(&gpu, scene::hang(9).unwrap()).unwrap();
     there.restore(&here.checkpoint().unwrap()).unwrap();
     assert_eq!(bits(&here), bits(&there));
     let saved = there.checkpoint().unwrap();

@@ -387,7 +387,7 @@ fn a_fabric_moves_as_the_cloth_does() {
             elasticity: Elasticity::Implicit,
             ..Settings::default()
         };
-        let mut cloth = Cloth::on_cpu(scene, settings).unwrap();
+        let mut cloth = Cloth::on_cpu(scene.with_settings(settings)).unwrap();
         for _ in 0..24 {
             cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() }).unwrap();
             for _ in 0..16 {

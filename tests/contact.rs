@@ -414,7 +414,8 @@ fn stiff_shear_gains_no_energy_in_ten_seconds() {
     });
     let scene = Scene { mesh: mesh.expect("the sheet is valid"), ..hang };
     let explicit = Settings { elasticity: Elasticity::Explicit, substeps: Substeps::Fixed(4), ..Default::default() };
-    let refused = Cloth::on_cpu(scene.clone(), explicit).expect("recorded for another step").step(&frame(FRAME));
+    let refused =
+        Cloth::on_cpu(scene.clone().with_settings(explicit)).expect("recorded for another step").step(&frame(FRAME));
     assert!(matches!(refused, Err(Error::StepTooLarge { .. })), "{refused:?}");
     let mut cloth = cpu(scene, Settings { substeps: Substeps::Fixed(4), ..Default::default() });
     for number in 0..600 {
@@ -673,7 +674,7 @@ fn bad_worlds_are_refused() {
     let with = |solid: Solid| {
         let mut sheet = scene::sheet(4).expect("a known scene");
         sheet.solids = vec![floor(), solid];
-        Cloth::on_cpu(sheet, Settings::default()).map(|_| ())
+        Cloth::on_cpu(sheet).map(|_| ())
     };
     let sphere = |radius| Solid::new(SolidShape::Sphere { radius });
     let pose = |rotation| Solid { pose: Pose { rotation, ..Pose::default() }, ..floor() };
@@ -723,7 +724,7 @@ fn bad_worlds_are_refused() {
     assert!(matches!(open, Err(Error::OpenEdge { .. })), "{open:?}");
 
     let settings = Settings { damping: 0.1, elasticity: Elasticity::Explicit, ..Default::default() };
-    let damped = Cloth::on_cpu(scene::curtain(4).expect("a known scene"), settings).map(|_| ());
+    let damped = Cloth::on_cpu(scene::curtain(4).expect("a known scene").with_settings(settings)).map(|_| ());
     assert!(matches!(damped, Err(Error::OutOfRange { field: "damping", .. })), "{damped:?}");
     let stiff = MeshDescriptor { bending: -1.0, positions: vec![[0.0; 3]], ..Default::default() };
     assert!(matches!(Mesh::new(stiff), Err(Error::OutOfRange { field: "bending", .. })));
@@ -740,7 +741,7 @@ fn a_gpu_holds_and_collides_alike() {
     };
     let settings = Settings { substeps: Substeps::Fixed(4), ..build().settings };
     let mut on_cpu = cpu(build(), settings.clone());
-    let mut on_gpu = Cloth::on_gpu_blocking(&gpu, build(), settings).expect("the device works");
+    let mut on_gpu = Cloth::on_gpu(&gpu, build().with_settings(settings)).expect("the device works");
     for cloth in [&mut on_cpu, &mut on_gpu] {
         run(cloth, 5);
         cloth.hold(&[0], Hold::Fixed).expect("a free vertex");

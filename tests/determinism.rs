@@ -50,7 +50,7 @@ fn small(gpu: Option<&taut::Gpu>, method: Method) -> u64 {
     let scene = Scene::named("hang", 12).expect("a known scene");
     let settings = Settings { method, strain_limit: 2e-3, ..Default::default() };
     let mut cloth = match gpu {
-        Some(gpu) => Cloth::on_gpu_blocking(gpu, scene, settings).expect("the scene and the settings are valid"),
+        Some(gpu) => Cloth::on_gpu(gpu, scene.with_settings(settings)).expect("the scene and the settings are valid"),
         None => cpu(scene, settings),
     };
     for _ in 0..4 {

@@ -30,7 +30,7 @@ fn settings() -> Settings {
 }
 
 fn build(gpu: &Gpu) -> Cloth {
-    Cloth::on_gpu_blocking(gpu, subject(), settings()).expect("the device works")
+    Cloth::on_gpu(gpu, subject().with_settings(settings())).expect("the device works")
 }
 
 fn encoder(gpu: &Gpu) -> wgpu::CommandEncoder {
@@ -106,9 +106,14 @@ fn calls(gpu: &Gpu, checkpoint: Vec<u8>) -> Vec<(&'static str, Call)> {
         ("reset", Box::new(|cloth| cloth.reset())),
         ("set_state", Box::new(move |cloth| cloth.set_state(&start, &[[0.0; 3]; 81]))),
         ("set_user_field", Box::new(|cloth| cloth.set_user_field("user_heat", &[0.0f32; 81]))),
-        ("tune", Box::new(|cloth| cloth.tune(Method::YarnSweep(YarnSweep { sweeps: 9, ..Default::default() })))),
-        ("set_method", Box::new(|cloth| pollster::block_on(cloth.set_method(Method::Jacobi(Jacobi::default()))))),
-        ("set_method_blocking", Box::new(|cloth| cloth.set_method_blocking(Method::Jacobi(Jacobi::default())))),
+        ("change", {
+            let method = Method::YarnSweep(YarnSweep { sweeps: 9, ..Default::default() });
+            Box::new(move |cloth| cloth.change(|settings| settings.method = method.clone()))
+        }),
+        ("change_async", {
+            let jacobi = |settings: &mut Settings| settings.method = Method::Jacobi(Jacobi::default());
+            Box::new(move |cloth| pollster::block_on(cloth.change_async(jacobi)))
+        }),
         ("encode_step", {
             let gpu = gpu.clone();
             Box::new(move |cloth| {
@@ -139,16 +144,17 @@ fn calls_without_device() -> Vec<(&'static str, Call)> {
         ("teleport", Box::new(|cloth| cloth.teleport(Pose::default()))),
         ("hold", Box::new(|cloth| cloth.hold(&[40], Hold::Fixed))),
         ("move_solid", Box::new(|cloth| cloth.move_solid(0, Pose::default(), [0.0; 3], [0.0; 3]))),
-        ("change", Box::new(|cloth| cloth.change(|live| live.drag = 0.1))),
+        ("change", Box::new(|cloth| cloth.change(|settings| settings.drag = 0.1))),
+        ("change_async", Box::new(|cloth| pollster::block_on(cloth.change_async(|settings| settings.drag = 0.2)))),
         ("frame_cost", Box::new(|cloth| cloth.frame_cost(FRAME).map(nothing))),
         ("encoded_dispatches", Box::new(|cloth| cloth.encoded_dispatches(FRAME).map(nothing))),
-        ("memory_estimate", Box::new(|_| Cloth::memory_estimate(&subject(), &settings()).map(nothing))),
-        ("on_cpu", Box::new(|_| Cloth::on_cpu(subject(), settings()).map(nothing))),
+        ("memory_estimate", Box::new(|_| Cloth::memory_estimate(&subject().with_settings(settings())).map(nothing))),
+        ("on_cpu", Box::new(|_| Cloth::on_cpu(subject().with_settings(settings())).map(nothing))),
     ]
 }
 
 /// Makers of cloths, tried at the end of the test.
-const MAKERS: [&str; 4] = ["on_gpu", "on_gpu_blocking", "on_backend", "on_backend_blocking"];
+const MAKERS: [&str; 4] = ["on_gpu", "on_gpu_async", "on_backend", "on_backend_async"];
 
 /// What only looks at the host's side.
 const ACCESSORS: [&str; 17] = [
@@ -197,11 +203,14 @@ fn every_call_on_a_lost_device_has_a_name_for_it() {
     let _ = (cloth.position_buffer(), cloth.normal_buffer(), cloth.index_buffer(), cloth.gpu_seconds());
     drop(cloth);
 
-    lost("Gpu::new", pollster::block_on(Gpu::new(gpu.device(), gpu.queue())));
-    lost("Gpu::new_blocking", Gpu::new_blocking(gpu.device(), gpu.queue()));
-    lost("on_gpu", Cloth::on_gpu_blocking(&gpu, subject(), settings()));
+    lost("Gpu::new", Gpu::new(gpu.device(), gpu.queue()));
+    lost("Gpu::new_async", pollster::block_on(Gpu::new_async(gpu.device(), gpu.queue())));
+    lost("on_gpu", Cloth::on_gpu(&gpu, subject().with_settings(settings())));
+    lost("on_gpu_async", pollster::block_on(Cloth::on_gpu_async(&gpu, subject().with_settings(settings()))));
     // A backend opens a device of its own.
-    Cloth::on_backend_blocking(Backend::Gpu, None, subject(), settings()).expect("another device works");
+    Cloth::on_backend(Backend::Gpu, None, subject().with_settings(settings())).expect("another device works");
+    pollster::block_on(Cloth::on_backend_async(Backend::Gpu, None, subject().with_settings(settings())))
+        .expect("another device works");
 
     // A new method of the cloth has to find its place in this file.
     for name in methods_of_cloth() {
@@ -209,7 +218,7 @@ fn every_call_on_a_lost_device_has_a_name_for_it() {
     }
 }
 
-/// Names of all public methods, from the source.
+/// Names of all public methods of the cloth, from the source.
 fn methods_of_cloth() -> Vec<String> {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cloth");
     let mut names = Vec::new();
@@ -245,7 +254,7 @@ fn frames_that_were_recorded_before_the_loss_can_be_submitted_after_it() {
     drop(other);
     let outcome = ends("a report", {
         let gpu = gpu.clone();
-        move || poll_until_ready(&gpu, pending.wait())
+        move || poll_until_ready(&gpu, pending.wait_async())
     });
     lost("a report that was submitted", outcome);
     lost("a report that was not", dropped.try_take().expect("its encoder is gone"));
@@ -264,6 +273,7 @@ fn read_backs_under_way_end_when_the_device_is_lost() {
     }
     let mut taken = cloth.encode_report(&mut submitted, true).expect("the device works");
     let waited = cloth.encode_report(&mut submitted, true).expect("the device works");
+    let awaited = cloth.encode_report(&mut submitted, true).expect("the device works");
     gpu.queue().submit([submitted.finish()]);
     ends("everything under way", move || {
         // These submit when they are first looked at, and wait for a poll.
@@ -281,7 +291,8 @@ fn read_backs_under_way_end_when_the_device_is_lost() {
         lost("checkpoint_async", poll_until_ready(&gpu, checkpoint));
         lost("try_take", taken.try_take().expect("it is not under way any more"));
         assert!(taken.try_take().is_none(), "an error is given once, too");
-        lost("wait", poll_until_ready(&gpu, waited.wait()));
+        lost("wait", waited.wait());
+        lost("wait_async", poll_until_ready(&gpu, awaited.wait_async()));
     });
 }
 
@@ -323,7 +334,7 @@ fn a_device_may_be_lost_while_another_thread_uses_it() {
             let pending = cloth.encode_report(&mut encoder, true);
             gpu.queue().submit([encoder.finish()]);
             frame?;
-            poll_until_ready(gpu, pending?.wait()).map(nothing::<Snapshot>)
+            poll_until_ready(gpu, pending?.wait_async()).map(nothing::<Snapshot>)
         }),
     ];
     for (name, work) in works {

@@ -13,7 +13,7 @@ fn settings() -> Settings {
 }
 
 fn on(gpu: &Gpu, scene: Scene) -> Cloth {
-    Cloth::on_gpu_blocking(gpu, scene, settings()).unwrap()
+    Cloth::on_gpu(gpu, scene.with_settings(settings())).unwrap()
 }
 
 fn encoder(gpu: &Gpu) -> wgpu::CommandEncoder {
@@ -94,7 +94,7 @@ fn a_small_budget_is_kept_and_its_shortfall_reported() {
     let Some(gpu) = gpu() else { return };
     let method = method("fast-projection-diagonal");
     let hard = || Settings { strain_limit: 1e-4, dispatch_budget: 400, method: method.clone(), ..settings() };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), hard()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).unwrap().with_settings(hard())).unwrap();
     let mut missed = 0;
     for _ in 0..12 {
         let mut encoder = encoder(&gpu);
@@ -106,7 +106,7 @@ fn a_small_budget_is_kept_and_its_shortfall_reported() {
         missed += u32::from(report.converged == Some(false));
     }
     assert!(missed > 0, "a budget that always suffices shows nothing");
-    cloth.change(|live| live.dispatch_budget = 20).unwrap();
+    cloth.change(|settings| settings.dispatch_budget = 20).unwrap();
     let outcome = cloth.encode_step(&mut encoder(&gpu), &frame(FRAME));
     assert!(matches!(outcome, Err(Error::Budget { budget: 20, needed }) if needed > 20), "{outcome:?}");
 }
@@ -127,10 +127,29 @@ fn a_report_arrives_without_being_waited_for() {
     assert_eq!(report.converged, None, "without positions nothing is promised");
     assert!(report.device_strain > 0.0 && report.device_strain <= 0.01, "{report:?}");
     assert_eq!(report.substeps, 4);
-    let full = pollster::block_on(full.wait()).unwrap();
+    let full = full.wait().unwrap();
     assert_eq!(full.report.converged, Some(true));
     assert!(full.report.strain.unwrap().max <= 0.01);
     assert_eq!(full.positions.len(), 81);
+}
+
+#[test]
+fn a_report_is_waited_for_as_long_as_its_encoder_can_come() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::hang(9).unwrap());
+    let mut submitted = encoder(&gpu);
+    cloth.encode_step(&mut submitted, &frame(FRAME)).unwrap();
+    let report = cloth.encode_report(&mut submitted, true).unwrap();
+    let awaited = cloth.encode_report(&mut submitted, true).unwrap();
+    submit(&gpu, submitted);
+    let report = report.wait().unwrap();
+    assert_eq!(report.report.converged, Some(true));
+    assert_eq!(pollster::block_on(awaited.wait_async()).unwrap().positions, report.positions);
+    // One that nobody submits is an error, not a hang.
+    let mut kept = encoder(&gpu);
+    let never = cloth.encode_report(&mut kept, false).unwrap();
+    assert!(matches!(never.wait(), Err(Error::Device { .. })));
+    drop(kept);
 }
 
 #[test]
@@ -147,7 +166,7 @@ fn folding_to_two_dimensions_changes_no_bit() {
             let method = method(solver);
             let scene = scene::curtain(11).unwrap();
             let settings = Settings { substeps: Substeps::Fixed(6), method, ..Default::default() };
-            let mut cloth = Cloth::on_gpu_blocking(gpu, scene, settings).unwrap();
+            let mut cloth = Cloth::on_gpu(gpu, scene.with_settings(settings)).unwrap();
             for _ in 0..4 {
                 cloth.step(&frame(FRAME)).unwrap();
             }
@@ -158,7 +177,7 @@ fn folding_to_two_dimensions_changes_no_bit() {
     // Beyond two folded dimensions it is refused by name.
     let one = gpu_with(wgpu::Limits { max_compute_workgroups_per_dimension: 1, ..Gpu::required_limits() });
     if let Some(one) = one {
-        let outcome = Cloth::on_gpu_blocking(&one, scene::curtain(14).unwrap(), settings());
+        let outcome = Cloth::on_gpu(&one, scene::curtain(14).unwrap().with_settings(settings()));
         let limit = "max_compute_workgroups_per_dimension";
         assert!(matches!(outcome, Err(Error::Limit { limit: found, .. }) if found == limit), "{outcome:?}");
     }
@@ -170,35 +189,35 @@ fn too_large_a_mesh_is_refused_before_it_is_allocated() {
         assert!(!gpu_required());
         return;
     };
-    let outcome = Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings());
+    let outcome = Cloth::on_gpu(&gpu, scene::curtain(9).unwrap().with_settings(settings()));
     match outcome {
         Err(Error::Limit { limit: "max_storage_buffer_binding_size", needed, available: 1024 }) => {
             let scene = scene::curtain(9).unwrap();
-            assert_eq!(needed, Cloth::memory_estimate(&scene, &settings()).unwrap().largest);
+            assert_eq!(needed, Cloth::memory_estimate(&scene.with_settings(settings())).unwrap().largest);
         }
         other => panic!("{other:?}"),
     }
-    Cloth::on_gpu_blocking(&gpu, scene::curtain(4).unwrap(), settings()).unwrap();
+    Cloth::on_gpu(&gpu, scene::curtain(4).unwrap().with_settings(settings())).unwrap();
 }
 
 #[test]
 fn a_device_with_less_than_the_needed_limits_is_refused() {
     let limits = wgpu::Limits { max_storage_buffers_per_shader_stage: 4, ..Gpu::required_limits() };
-    let adapters = pollster::block_on(Gpu::adapters());
+    let adapters = Gpu::adapters();
     let Some(adapter) = adapters.iter().find(|a| Gpu::check(a).is_ok()) else {
         assert!(!gpu_required());
         return;
     };
     let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
     let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).unwrap();
-    let outcome = pollster::block_on(Gpu::new(&device, &queue));
+    let outcome = Gpu::new(&device, &queue);
     let expected = "max_storage_buffers_per_shader_stage";
     assert!(matches!(outcome, Err(Error::Limit { limit, needed: 8, available: 4 }) if limit == expected));
 }
 
 #[test]
 fn every_limit_that_is_too_low_is_refused_by_its_name() {
-    let adapters = pollster::block_on(Gpu::adapters());
+    let adapters = Gpu::adapters();
     let Some(adapter) = adapters.iter().find(|a| Gpu::check(a).is_ok()) else {
         assert!(!gpu_required());
         return;
@@ -219,8 +238,8 @@ fn every_limit_that_is_too_low_is_refused_by_its_name() {
     for (expected, required_limits) in lowered {
         let descriptor = wgpu::DeviceDescriptor { required_limits, ..Default::default() };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).unwrap();
-        let outcome = pollster::block_on(Gpu::new(&device, &queue))
-            .and_then(|gpu| Cloth::on_gpu_blocking(&gpu, scene::hang(5).unwrap(), settings()).map(drop));
+        let outcome = Gpu::new(&device, &queue)
+            .and_then(|gpu| Cloth::on_gpu(&gpu, scene::hang(5).unwrap().with_settings(settings())).map(drop));
         match outcome {
             Err(Error::Limit { limit, needed, available }) => {
                 assert_eq!(limit, expected);
@@ -261,11 +280,11 @@ fn what_is_not_finite_never_becomes_public() {
 
 #[test]
 fn steps_are_timed_by_the_devices_clock_where_it_is_asked_for() {
-    for adapter in pollster::block_on(Gpu::adapters()).iter().filter(|adapter| Gpu::check(adapter).is_ok()) {
-        let gpu = pollster::block_on(Gpu::open_timed(adapter)).unwrap();
+    for adapter in Gpu::adapters().iter().filter(|adapter| Gpu::check(adapter).is_ok()) {
+        let gpu = Gpu::open_timed(adapter).unwrap();
         let clock = adapter.features().contains(wgpu::Features::TIMESTAMP_QUERY);
         let mut cloth = on(&gpu, scene::hang(9).unwrap());
-        let mut plain = on(&Gpu::open_blocking(adapter).unwrap(), scene::hang(9).unwrap());
+        let mut plain = on(&Gpu::open(adapter).unwrap(), scene::hang(9).unwrap());
         assert_eq!(cloth.gpu_seconds(), None, "nothing was stepped yet");
         for _ in 0..3 {
             let wall = std::time::Instant::now();
@@ -313,7 +332,7 @@ fn a_lost_device_is_an_error_not_a_panic() {
     gpu.device().destroy();
     let outcome = cloth.step(&frame(FRAME)).and_then(|()| cloth.snapshot());
     assert!(matches!(outcome, Err(Error::DeviceLost)), "{outcome:?}");
-    let outcome = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), settings());
+    let outcome = Cloth::on_gpu(&gpu, scene::hang(9).unwrap().with_settings(settings()));
     assert!(matches!(outcome, Err(Error::DeviceLost)), "{outcome:?}");
 }
 
@@ -338,7 +357,7 @@ fn the_solver_can_be_exchanged_while_running() {
     let Some(gpu) = gpu() else { return };
     let mut cloth = on(&gpu, scene::hang(9).unwrap());
     for (name, method) in methods() {
-        pollster::block_on(cloth.set_method(method)).unwrap();
+        pollster::block_on(cloth.change_async(|settings| settings.method = method)).unwrap();
         for _ in 0..3 {
             cloth.step(&frame(FRAME)).unwrap();
         }
@@ -346,7 +365,8 @@ fn the_solver_can_be_exchanged_while_running() {
         assert_eq!(report.converged, Some(true), "{name}: {report:?}");
     }
     let wrong = taut::Method::Jacobi(taut::Jacobi { relaxation: 2.0, ..Default::default() });
-    assert!(matches!(pollster::block_on(cloth.set_method(wrong)), Err(Error::OutOfRange { field: "relaxation", .. })));
+    let refused = pollster::block_on(cloth.change_async(|settings| settings.method = wrong));
+    assert!(matches!(refused, Err(Error::OutOfRange { field: "relaxation", .. })));
     cloth.step(&frame(FRAME)).unwrap();
 }
 
@@ -457,7 +477,7 @@ fn the_size_of_submissions_changes_no_bit() {
     let Some(gpu) = gpu() else { return };
     let run = |each: u32| {
         let settings = Settings { dispatches_per_submission: each, ..settings() };
-        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), settings).unwrap();
+        let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).unwrap().with_settings(settings)).unwrap();
         for _ in 0..3 {
             cloth.step(&frame(FRAME)).unwrap();
         }
@@ -484,7 +504,7 @@ fn the_state_can_be_set_on_both_sides_alike() {
             assert!(cloth.velocities().unwrap().iter().flatten().all(|v| *v == 0.0));
             cloth.set_state(&positions, &velocities).unwrap();
             cloth.teleport(Pose { translation: [1.0, 0.5, 0.0], ..Default::default() }).unwrap();
-            cloth.change(|live| live.gravity = [0.0, -1.6, 0.0]).unwrap();
+            cloth.change(|settings| settings.gravity = [0.0, -1.6, 0.0]).unwrap();
             cloth.step(&frame(FRAME)).unwrap();
         }
         let [there, here] = cloths.map(|cloth| cloth.snapshot().unwrap().positions);
@@ -505,12 +525,12 @@ fn wind_begins_and_ends_while_a_cloth_runs() {
             state(cloth)
         };
         // It blows from the first frame on, whether it was there before or not.
-        late.change(|live| live.wind = wind).unwrap();
+        late.change(|settings| settings.wind = wind).unwrap();
         assert_eq!(step(&mut late), step(&mut always), "{name}");
         assert_ne!(state(&late), step(&mut never), "{name}");
         // Then all are put to the same place, where nothing blows.
         for cloth in [&mut late, &mut always, &mut never] {
-            cloth.change(|live| live.wind = None).unwrap();
+            cloth.change(|settings| settings.wind = None).unwrap();
             cloth.reset().unwrap();
         }
         let calm = step(&mut never);
@@ -518,7 +538,7 @@ fn wind_begins_and_ends_while_a_cloth_runs() {
     };
     check("the CPU".into(), &|settings| cpu(scene::curtain(9).unwrap(), settings));
     for gpu in gpus() {
-        check(name(&gpu), &|settings| Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings).unwrap());
+        check(name(&gpu), &|settings| Cloth::on_gpu(&gpu, scene::curtain(9).unwrap().with_settings(settings)).unwrap());
     }
 }
 
@@ -573,7 +593,7 @@ fn an_asynchronous_step_can_be_sent_to_another_thread() {
 fn six_hundred_dispatches_hold_a_cloth_of_71_by_71() {
     let Some(gpu) = gpu() else { return };
     let settings = Settings { dispatch_budget: 600, ..Default::default() };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(71).unwrap(), settings).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(71).unwrap().with_settings(settings)).unwrap();
     // The moment when it is caught is the hardest: there by the CPU, then four frames as a renderer records them.
     let mut twin = cpu(scene::hang(71).unwrap(), Settings::default());
     for _ in 0..26 {
@@ -625,10 +645,10 @@ fn damped_cloth_holds_its_limit_as_recorded() {
     for (scene, frames, named) in
         [(scene::hang(31), 30, false), (scene::patch(31), 30, false), (scene::hang(41), 60, true)]
     {
-        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene.unwrap(), damped()).unwrap();
+        let mut cloth = Cloth::on_gpu(&gpu, scene.unwrap().with_settings(damped())).unwrap();
         let cost = cloth.frame_cost(FRAME).unwrap();
         if named {
-            cloth.change(|live| live.dispatch_budget = cost.enough).unwrap();
+            cloth.change(|settings| settings.dispatch_budget = cost.enough).unwrap();
         }
         let goal = if named { carried } else { |start: [f32; 3], _: f32| start };
         for report in recorded(&gpu, &mut cloth, frames, goal) {
@@ -641,23 +661,23 @@ fn damped_cloth_holds_its_limit_as_recorded() {
 #[test]
 fn a_budget_that_cannot_hold_the_limit_is_told_before_and_after() {
     let Some(gpu) = gpu() else { return };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene::hang(41).unwrap(), damped()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene::hang(41).unwrap().with_settings(damped())).unwrap();
     let cost = cloth.frame_cost(FRAME).unwrap();
     assert!(cost.least < 200 && cost.enough < 2000 && cost.whole > 10_000, "{cost:?}");
     assert_eq!(cost, cpu(scene::hang(41).unwrap(), damped()).frame_cost(FRAME).unwrap(), "also without a device");
-    cloth.change(|live| live.dispatch_budget = cost.least - 1).unwrap();
+    cloth.change(|settings| settings.dispatch_budget = cost.least - 1).unwrap();
     let outcome = cloth.encoded_dispatches(FRAME);
     assert!(matches!(outcome, Err(Error::Budget { needed, .. }) if needed == cost.least), "{outcome:?} {cost:?}");
-    cloth.change(|live| live.dispatch_budget = cost.least).unwrap();
+    cloth.change(|settings| settings.dispatch_budget = cost.least).unwrap();
     let missed = recorded(&gpu, &mut cloth, 24, carried);
     assert!(missed.iter().any(|report| report.converged == Some(false)), "so little cannot suffice");
     assert!(missed.iter().any(|report| report.wanted_substeps > report.planned_substeps), "and the report says why");
     // Nothing is shortened from `whole` on: what is recorded is what a step does.
     let scene = || scene::hang(16).unwrap();
-    let mut whole = Cloth::on_gpu_blocking(&gpu, scene(), damped()).unwrap();
-    let mut stepped = Cloth::on_gpu_blocking(&gpu, scene(), damped()).unwrap();
+    let mut whole = Cloth::on_gpu(&gpu, scene().with_settings(damped())).unwrap();
+    let mut stepped = Cloth::on_gpu(&gpu, scene().with_settings(damped())).unwrap();
     let cost = whole.frame_cost(FRAME).unwrap();
-    whole.change(|live| live.dispatch_budget = cost.whole).unwrap();
+    whole.change(|settings| settings.dispatch_budget = cost.whole).unwrap();
     assert_eq!(whole.encoded_dispatches(FRAME).unwrap(), cost.whole);
     recorded(&gpu, &mut whole, 3, |start, _| start);
     (0..3).for_each(|_| stepped.step(&frame(FRAME)).unwrap());
@@ -671,23 +691,116 @@ fn parameters_can_be_tuned_without_compiling() {
         |relaxation: f32, sweeps: u32| taut::Method::Jacobi(taut::Jacobi { relaxation, sweeps, ..Default::default() });
     let settings = Settings { method: jacobi(1.0, 8), strain_limit: 1e-5, ..settings() };
     let mut cloths = [
-        Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings.clone()).unwrap(),
+        Cloth::on_gpu(&gpu, scene::curtain(9).unwrap().with_settings(settings.clone())).unwrap(),
         cpu(scene::curtain(9).unwrap(), settings),
     ];
     for cloth in &mut cloths {
         (0..12).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
         let full = cloth.snapshot().unwrap().report.strain.unwrap().max;
         cloth.reset().unwrap();
-        cloth.tune(jacobi(0.25, 8)).unwrap();
+        cloth.change(|settings| settings.method = jacobi(0.25, 8)).unwrap();
         (0..12).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
         let weak = cloth.snapshot().unwrap().report.strain.unwrap().max;
         assert!(weak > 1.5 * full, "a quarter of the correction leaves more strain: {weak} and {full}");
-        cloth.tune(jacobi(0.25, 32)).unwrap();
+        cloth.change(|settings| settings.method = jacobi(0.25, 32)).unwrap();
         cloth.step(&frame(FRAME)).unwrap();
         assert_eq!(cloth.snapshot().unwrap().report.iterations, 4 * 32);
-        assert!(matches!(cloth.tune(jacobi(3.0, 8)), Err(Error::OutOfRange { field: "relaxation", .. })));
+        let refused = cloth.change(|settings| settings.method = jacobi(3.0, 8));
+        assert!(matches!(refused, Err(Error::OutOfRange { field: "relaxation", .. })));
     }
-    // A solver whose kernels were never prepared needs `set_method`.
-    assert!(matches!(cloths[0].tune(taut::Method::default()), Err(Error::Field { .. })));
-    cloths[0].step(&frame(FRAME)).unwrap();
+}
+
+/// What changes a setting, and whether the step is recorded anew for it.
+type Changing = (&'static str, bool, fn(&mut Settings));
+
+const CHANGES: &[Changing] = &[
+    ("limit", false, |settings| settings.strain_limit = 1e-3),
+    ("gravity", false, |settings| settings.gravity = [1.0, -5.0, 0.0]),
+    ("band", false, |settings| settings.stretch_min = 0.5),
+    ("drag", false, |settings| settings.drag = 1.0),
+    ("wind", false, |settings| settings.wind = Some(Wind { velocity: [0.0, 0.0, 4.0], ..Default::default() })),
+    ("damping", false, |settings| settings.damping = 1e-3),
+    ("rest", false, |settings| settings.rest_speed = 0.1),
+    ("substeps", false, |settings| settings.substeps = Substeps::Fixed(7)),
+    ("elasticity", false, |settings| settings.elasticity = taut::Elasticity::Implicit),
+    ("submissions", false, |settings| settings.dispatches_per_submission = 50),
+    ("budget", false, |settings| settings.dispatch_budget = 5000),
+    ("rounds", true, |settings| settings.contact_rounds = 2),
+    ("area", true, |settings| settings.area_limit = Some([0.95, 1.05])),
+    ("stepping", true, |settings| settings.stepping = taut::Stepping::Bdf2),
+    ("solver", true, |settings| settings.method = taut::Method::GaussSeidel(Default::default())),
+    ("sweeps", true, |settings| {
+        settings.method = taut::Method::Jacobi(taut::Jacobi { sweeps: 9, ..Default::default() });
+    }),
+];
+
+/// Every setting: a cloth that is changed before its first frame goes on as one that was made so, to the bit, and only
+/// what the recording depends on is recorded anew.
+#[test]
+fn a_change_is_as_if_the_cloth_was_made_with_it() {
+    let scene = || {
+        let mut scene = scene::hang(9).unwrap();
+        let ball = taut::Solid::new(taut::SolidShape::Sphere { radius: 0.2 }).at([0.5, -0.25, 0.5]);
+        scene.solids.push(ball);
+        scene
+    };
+    let check = |on: &dyn Fn(Scene) -> Cloth| {
+        for (name, anew, change) in CHANGES {
+            let mut changed = on(scene());
+            let recording = changed.program().items.as_ptr();
+            changed.change(change).unwrap();
+            assert_eq!(changed.program().items.as_ptr() != recording, *anew, "{name}");
+            let mut other = scene();
+            change(&mut other.settings);
+            let mut made = on(other);
+            assert_eq!(format!("{:?}", changed.settings()), format!("{:?}", made.settings()), "{name}");
+            for _ in 0..4 {
+                changed.step(&frame(FRAME)).unwrap();
+                made.step(&frame(FRAME)).unwrap();
+            }
+            assert_eq!(state(&changed), state(&made), "{name}");
+            // And in motion: it runs on, and back.
+            changed.change(|settings| *settings = Settings::default()).unwrap();
+            changed.step(&frame(FRAME)).unwrap();
+            changed.change(change).unwrap();
+            changed.step(&frame(FRAME)).unwrap();
+            assert!(!changed.snapshot().unwrap().report.rejected, "{name}");
+        }
+    };
+    check(&|scene| Cloth::on_cpu(scene).unwrap());
+    let Some(gpu) = gpu() else { return };
+    check(&|scene| Cloth::on_gpu(&gpu, scene).unwrap());
+}
+
+/// A second-order step needs a past, which Euler steps do not keep: the first one after a change is an Euler step.
+#[test]
+fn second_order_steps_begin_without_a_past() {
+    let bdf2 = |settings: &mut Settings| settings.stepping = taut::Stepping::Bdf2;
+    let scene = || {
+        let mut scene = scene::hang(9).unwrap();
+        (scene.settings.substeps, scene.settings.elasticity) = (Substeps::Fixed(1), taut::Elasticity::Implicit);
+        scene
+    };
+    let on = |gpu: Option<&Gpu>| match gpu {
+        Some(gpu) => Cloth::on_gpu(gpu, scene()).unwrap(),
+        None => Cloth::on_cpu(scene()).unwrap(),
+    };
+    for gpu in [None, gpu()] {
+        let (mut changed, mut euler) = (on(gpu.as_ref()), on(gpu.as_ref()));
+        for cloth in [&mut changed, &mut euler] {
+            (0..10).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+            cloth.teleport(Pose::default()).unwrap();
+        }
+        changed.change(bdf2).unwrap();
+        for cloth in [&mut changed, &mut euler] {
+            cloth.step(&frame(FRAME)).unwrap();
+        }
+        assert_eq!(state(&changed), state(&euler), "the first step is the same");
+        let mut plain = on(gpu.as_ref());
+        (0..10).for_each(|_| plain.step(&frame(FRAME)).unwrap());
+        plain.change(bdf2).unwrap();
+        assert!(matches!(plain.checkpoint(), Err(Error::Checkpoint { .. })), "it waits for the next frame");
+        plain.step(&frame(FRAME)).unwrap();
+        assert_eq!(state(&plain), state(&changed), "nobody has to ask for it");
+    }
 }

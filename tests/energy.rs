@@ -101,6 +101,6 @@ fn the_default_only_loses() {
 #[test]
 fn explicit_springs_are_refused_with_second_order_steps() {
     let settings = Settings { stepping: Stepping::Bdf2, elasticity: Elasticity::Explicit, ..Default::default() };
-    let outcome = Cloth::on_cpu(scene::curtain(12).expect("a known scene"), settings).map(|_| ());
+    let outcome = Cloth::on_cpu(scene::curtain(12).expect("a known scene").with_settings(settings)).map(|_| ());
     assert!(matches!(outcome, Err(Error::OutOfRange { field: "stepping", .. })), "{outcome:?}");
 }

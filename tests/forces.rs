@@ -526,8 +526,7 @@ fn bad_wind_and_bad_areas_are_refused_by_name() {
         ("wind.gust_frequency", None, &[NAN, INFINITY, -1e7], |wind, x| wind.gust_frequency = x),
     ];
     let refused = |settings: Settings, name: &str, place: Option<usize>, bad: f32| match Cloth::on_cpu(
-        scene::hang(5).expect("a scene"),
-        settings,
+        scene::hang(5).expect("a scene").with_settings(settings),
     ) {
         Err(Error::OutOfRange { field, index, value, .. }) => {
             assert_eq!((field, index), (name, place));
@@ -560,7 +559,8 @@ fn bad_wind_and_bad_areas_are_refused_by_name() {
     };
     for area_limit in [Some([0.0, 1.0]), Some([1.0, 1e6])] {
         let settings = Settings { wind: Some(wind), area_limit, ..Default::default() };
-        let mut cloth = Cloth::on_cpu(scene::hang(5).expect("a scene"), settings).expect("it is in range");
+        let mut cloth =
+            Cloth::on_cpu(scene::hang(5).expect("a scene").with_settings(settings)).expect("it is in range");
         cloth.step(&frame(FRAME)).expect("the step runs");
         assert!(cloth.velocities().expect("velocities").iter().flatten().all(|x| x.is_finite()));
     }

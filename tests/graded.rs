@@ -65,7 +65,7 @@ fn uneven_sheets_hold_every_frame_at_four_times_the_cost() {
 #[test]
 fn uneven_sheets_hold_on_a_gpu() {
     let Some(gpu) = gpu() else { return };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, sheet(false, 3e-4, true), Settings::default()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, sheet(false, 3e-4, true)).unwrap();
     let mut twin = cpu(sheet(false, 3e-4, true), Settings::default());
     let mut grown = false;
     for _ in 0..10 {

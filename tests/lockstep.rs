@@ -67,7 +67,7 @@ fn wind_and_areas_agree() {
 
 #[test]
 fn a_planted_error_is_named_at_its_first_dispatch() {
-    for adapter in pollster::block_on(Gpu::adapters()).into_iter().filter(|adapter| Gpu::check(adapter).is_ok()) {
+    for adapter in Gpu::adapters().into_iter().filter(|adapter| Gpu::check(adapter).is_ok()) {
         let subject = Subject::open(adapter).unwrap();
         let failure = planted().run(&subject).expect_err("the planted error must be noticed");
         let mismatch = failure.mismatch.expect("it is a difference of two values");
@@ -106,7 +106,7 @@ fn free_runs_with_fixed_counts_stay_together() {
                 ..Default::default()
             };
             let mut here = cpu(scene::curtain(9).unwrap(), settings());
-            let mut there = Cloth::on_gpu_blocking(&gpu, scene::curtain(9).unwrap(), settings()).unwrap();
+            let mut there = Cloth::on_gpu(&gpu, scene::curtain(9).unwrap().with_settings(settings())).unwrap();
             for _ in 0..5 {
                 here.step(&frame(FRAME)).unwrap();
                 there.step(&frame(FRAME)).unwrap();
@@ -130,7 +130,7 @@ fn free_runs_to_a_limit_agree_in_what_matters() {
         for solver in solvers() {
             let settings = || Settings { method: method(solver), ..Default::default() };
             let mut here = cpu(scene::hang(9).unwrap(), settings());
-            let mut there = Cloth::on_gpu_blocking(&gpu, scene::hang(9).unwrap(), settings()).unwrap();
+            let mut there = Cloth::on_gpu(&gpu, scene::hang(9).unwrap().with_settings(settings())).unwrap();
             for _ in 0..30 {
                 here.step(&frame(FRAME)).unwrap();
                 there.step(&frame(FRAME)).unwrap();

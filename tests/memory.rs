@@ -27,8 +27,8 @@ fn sizes_of_scenes_are_known_without_making_them() {
 #[test]
 fn the_estimate_of_the_fields_is_right_within_five_percent() {
     for name in scene::NAMES {
-        let made = Scene::named(name, 24).expect("a scene");
-        let estimate = Cloth::memory_estimate(&made, &Settings::default()).expect("an estimate");
+        let made = Scene::named(name, 24).expect("a scene").with_settings(Settings::default());
+        let estimate = Cloth::memory_estimate(&made).expect("an estimate");
         let cloth = cpu(made, Settings::default());
         let fields = cloth.fields().expect("on the CPU");
         let found: usize = (0..fields.specs().len()).map(|number| 4 * fields.words(number).len()).sum();
@@ -65,10 +65,10 @@ fn what_does_not_fit_a_device_is_refused_from_counts_alone() {
     for (solver, method) in methods() {
         let settings = Settings { method, ..Default::default() };
         for size in 4..20 {
-            let made = scene::curtain(size).expect("a scene");
-            let estimate = Cloth::memory_estimate(&made, &settings).expect("an estimate");
+            let made = scene::curtain(size).expect("a scene").with_settings(settings.clone());
+            let estimate = Cloth::memory_estimate(&made).expect("an estimate");
             let foretold = estimate.check_device(&gpu.device().limits()).is_err();
-            let refused = Cloth::on_gpu_blocking(&gpu, made, settings.clone()).is_err();
+            let refused = Cloth::on_gpu(&gpu, made).is_err();
             assert!(!foretold || refused, "{solver} {size}");
             assert!(foretold == refused || size > 9, "{solver} {size}: {estimate:?}");
         }

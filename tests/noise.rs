@@ -73,7 +73,7 @@ fn without_noise_an_upright_plate_stays_flat_to_the_last_bit_and_with_it_it_bend
 #[test]
 fn on_an_adapter_it_is_the_same() {
     let Some(gpu) = common::gpu() else { return };
-    let on = |scene: &Scene| Cloth::on_gpu_blocking(&gpu, scene.clone(), Settings::default()).expect("a cloth");
+    let on = |scene: &Scene| Cloth::on_gpu(&gpu, scene.clone()).expect("a cloth");
     let scene = pinned();
     assert_eq!(bends(on(&scene), &scene, [0.0, 0.0, 1.0]), 0.0);
     let noisy = scene.with_noise(Noise::default()).expect("a small noise");

@@ -135,11 +135,11 @@ fn resting_curtain(method: Method, substeps: u32) -> Cloth {
     let mut cloth = cpu(scene, Settings { substeps: Substeps::Fixed(substeps), method, ..Default::default() });
     cloth.set_state(&straight, &vec![[0.0; 3]; straight.len()]).unwrap();
     if settles {
-        cloth.change(|live| live.drag = 4.0).unwrap();
+        cloth.change(|settings| settings.drag = 4.0).unwrap();
         for _ in 0..(240.min(24_000 / substeps)) {
             cloth.step(&frame(FRAME)).unwrap();
         }
-        cloth.change(|live| live.drag = 0.0).unwrap();
+        cloth.change(|settings| settings.drag = 0.0).unwrap();
     }
     cloth
 }

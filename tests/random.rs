@@ -21,8 +21,8 @@ use taut::solid::{Grid, icosphere};
 use taut::substeps::StepBounds;
 use taut::{
     Attachment, Auto, Cancel, Cloth, EdgeKind, EdgeOverride, Elasticity, Error, Face, FastProjection, FrameInput,
-    GaussSeidel, Gpu, Hold, Jacobi, Live, Mass, Mesh, MeshDescriptor, Method, PinTarget, Pose, Preconditioner, Result,
-    Scene, Settings, Snapshot, Solid, SolidShape, Stepping, Substeps, Weave, Wind, YarnSweep, wgpu,
+    GaussSeidel, Gpu, Hold, Jacobi, Mass, Mesh, MeshDescriptor, Method, PinTarget, Pose, Preconditioner, Result, Scene,
+    Settings, Snapshot, Solid, SolidShape, Stepping, Substeps, Weave, Wind, YarnSweep, wgpu,
 };
 
 // --- Numbers ---
@@ -239,16 +239,29 @@ fn substeps() -> impl Strategy<Value = Substeps> {
     prop_oneof![Just(Substeps::Auto), (1..9u32).prop_map(Substeps::UpTo), (1..9u32).prop_map(Substeps::Fixed)]
 }
 
+fn area_limit() -> impl Strategy<Value = Option<[f32; 2]>> {
+    prop_oneof![3 => Just(None), 1 => [number(0.5..1.0), number(1.0..1.5)].prop_map(Some)]
+}
+
+fn elasticity() -> impl Strategy<Value = Elasticity> {
+    prop_oneof![4 => Just(Elasticity::Auto), 2 => Just(Elasticity::Implicit), 1 => Just(Elasticity::Explicit)]
+}
+
+fn stepping() -> impl Strategy<Value = Stepping> {
+    prop_oneof![3 => Just(Stepping::Euler), 1 => Just(Stepping::Bdf2)]
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
     let bounds = (number(1e-4..0.1), number(0.0..1.0), number(1.0..2.0), vector(-20.0..20.0), number(0.0..2.0));
     let damping = prop_oneof![2 => Just(0.0), 1 => number(0.0..0.01)];
-    let area = prop_oneof![3 => Just(None), 1 => [number(0.5..1.0), number(1.0..1.5)].prop_map(Some)];
-    let elasticity =
-        prop_oneof![4 => Just(Elasticity::Auto), 2 => Just(Elasticity::Implicit), 1 => Just(Elasticity::Explicit)];
-    let stepping = prop_oneof![3 => Just(Stepping::Euler), 1 => Just(Stepping::Bdf2)];
     let counts = (1..4u32, 20..300u32, 20..2000u64);
-    ((method(), substeps(), stepping, elasticity), bounds, (damping, area, wind(), number(0.0..0.1)), counts).prop_map(
-        |(choices, bounds, (damping, area_limit, wind, rest_speed), counts)| {
+    (
+        (method(), substeps(), stepping(), elasticity()),
+        bounds,
+        (damping, area_limit(), wind(), number(0.0..0.1)),
+        counts,
+    )
+        .prop_map(|(choices, bounds, (damping, area_limit, wind, rest_speed), counts)| {
             let (method, substeps, stepping, elasticity) = choices;
             let (strain_limit, stretch_min, stretch_max, gravity, drag) = bounds;
             let (contact_rounds, dispatches_per_submission, dispatch_budget) = counts;
@@ -273,8 +286,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 dispatch_budget,
                 ..Default::default()
             }
-        },
-    )
+        })
 }
 
 // --- What it is told ---
@@ -289,6 +301,11 @@ enum Change {
     Damping(f32),
     RestSpeed(f32),
     Substeps(Substeps),
+    Rounds(u32),
+    Area(Option<[f32; 2]>),
+    Stepping(Stepping),
+    Elasticity(Elasticity),
+    Submissions(u32),
     Budget(u64),
 }
 
@@ -308,7 +325,6 @@ enum Action {
     Reset,
     Change(Change),
     Tune(Method),
-    SetMethod(Method),
     Checkpoint,
     Restore,
     /// A bit of the checkpoint is flipped.
@@ -336,8 +352,7 @@ impl Action {
             Self::SetState(..) => "set_state",
             Self::Reset => "reset",
             Self::Change(_) => "change",
-            Self::Tune(_) => "tune",
-            Self::SetMethod(_) => "set_method",
+            Self::Tune(_) => "change, the solver",
             Self::Checkpoint => "checkpoint",
             Self::Restore => "restore",
             Self::Damaged(_) => "restore, damaged",
@@ -359,6 +374,11 @@ fn change() -> impl Strategy<Value = Change> {
         1 => wild(0.0..0.01).prop_map(Change::Damping),
         1 => wild(0.0..0.1).prop_map(Change::RestSpeed),
         1 => substeps().prop_map(Change::Substeps),
+        1 => (0..4u32).prop_map(Change::Rounds),
+        1 => area_limit().prop_map(Change::Area),
+        1 => stepping().prop_map(Change::Stepping),
+        1 => elasticity().prop_map(Change::Elasticity),
+        1 => (0..300u32).prop_map(Change::Submissions),
         1 => (0..2000u64).prop_map(Change::Budget),
     ]
 }
@@ -390,8 +410,7 @@ fn action(gpu: bool) -> impl Strategy<Value = Action> {
         1 => (vectors(-1.0..1.0), vectors(-1.0..1.0)).prop_map(|(x, v)| Action::SetState(x, v)),
         1 => Just(Action::Reset),
         2 => change().prop_map(Action::Change),
-        1 => method().prop_map(Action::Tune),
-        1 => method().prop_map(Action::SetMethod),
+        2 => method().prop_map(Action::Tune),
         2 => Just(Action::Checkpoint),
         1 => Just(Action::Restore),
         1 => any::<usize>().prop_map(Action::Damaged),
@@ -421,10 +440,10 @@ struct Owner {
 }
 
 impl Owner {
-    fn new(gpu: Option<&Gpu>, scene: Scene, settings: Settings) -> Option<Self> {
+    fn new(gpu: Option<&Gpu>, scene: Scene) -> Option<Self> {
         let cloth = match gpu {
-            Some(gpu) => Cloth::on_gpu_blocking(gpu, scene, settings),
-            None => Cloth::on_cpu(scene, settings),
+            Some(gpu) => Cloth::on_gpu(gpu, scene),
+            None => Cloth::on_cpu(scene),
         };
         let patience = if gpu.is_some() { 8 } else { 40 };
         let (held, attachment, saved) = (BTreeSet::new(), None, None);
@@ -501,9 +520,8 @@ impl Owner {
                 self.cloth.set_state(&positions[..count], &velocities[..count])
             }
             Action::Reset => self.cloth.reset(),
-            Action::Change(change) => self.cloth.change(|live| slide(live, change)),
-            Action::Tune(method) => self.cloth.tune(method.clone()),
-            Action::SetMethod(method) => self.cloth.set_method_blocking(method.clone()),
+            Action::Change(change) => self.cloth.change(|settings| slide(settings, change)),
+            Action::Tune(method) => self.cloth.change(|settings| settings.method = method.clone()),
             Action::Checkpoint => match self.cloth.checkpoint() {
                 Ok(bytes) => {
                     prop_assert_eq!(bytes.len() as u64, self.cloth.checkpoint_size());
@@ -650,17 +668,22 @@ impl Owner {
     }
 }
 
-fn slide(live: &mut Live, change: &Change) {
+fn slide(settings: &mut Settings, change: &Change) {
     match *change {
-        Change::Limit(limit) => live.strain_limit = limit,
-        Change::Band(least, most) => (live.stretch_min, live.stretch_max) = (least, most),
-        Change::Gravity(gravity) => live.gravity = gravity,
-        Change::Drag(drag) => live.drag = drag,
-        Change::Wind(wind) => live.wind = wind,
-        Change::Damping(damping) => live.damping = damping,
-        Change::RestSpeed(speed) => live.rest_speed = speed,
-        Change::Substeps(substeps) => live.substeps = substeps,
-        Change::Budget(budget) => live.dispatch_budget = budget,
+        Change::Limit(limit) => settings.strain_limit = limit,
+        Change::Band(least, most) => (settings.stretch_min, settings.stretch_max) = (least, most),
+        Change::Gravity(gravity) => settings.gravity = gravity,
+        Change::Drag(drag) => settings.drag = drag,
+        Change::Wind(wind) => settings.wind = wind,
+        Change::Damping(damping) => settings.damping = damping,
+        Change::RestSpeed(speed) => settings.rest_speed = speed,
+        Change::Substeps(substeps) => settings.substeps = substeps,
+        Change::Rounds(rounds) => settings.contact_rounds = rounds,
+        Change::Area(band) => settings.area_limit = band,
+        Change::Stepping(stepping) => settings.stepping = stepping,
+        Change::Elasticity(elasticity) => settings.elasticity = elasticity,
+        Change::Submissions(most) => settings.dispatches_per_submission = most,
+        Change::Budget(budget) => settings.dispatch_budget = budget,
     }
 }
 
@@ -721,7 +744,7 @@ impl Case {
         let start = mesh.positions().to_vec();
         let mut scene = Scene::new("random", mesh, start);
         scene.solids = self.things.iter().map(Thing::solid).collect();
-        Owner::new(gpu, scene, self.settings.clone())
+        Owner::new(gpu, scene.with_settings(self.settings.clone()))
     }
 
     fn survives(&self, gpu: Option<&Gpu>, tally: &mut Tally) -> Checked {
@@ -804,9 +827,18 @@ fn survive(cases: u32, gpu: Option<&Gpu>) {
     // Much random input is refused; enough must get through for this to mean anything.
     assert!(tally.cloths > cases / 2 && tally.frames > cases, "too little was accepted");
     assert!(tally.converged > cases / 10 && tally.twins > cases / 10, "too little was judged");
-    for name in
-        ["step", "drive", "hold", "release", "move_solid", "add_impulse", "teleport", "set_state", "change", "tune"]
-    {
+    for name in [
+        "step",
+        "drive",
+        "hold",
+        "release",
+        "move_solid",
+        "add_impulse",
+        "teleport",
+        "set_state",
+        "change",
+        "change, the solver",
+    ] {
         let [accepted, refused] = tally.calls.get(name).copied().unwrap_or_default();
         // Some are refused once in a hundred calls.
         assert!(accepted > 0 && (refused > 0 || cases < 1000), "{name}: {accepted} accepted, {refused} refused");
@@ -836,7 +868,7 @@ fn cloth_without_edges_can_be_asked_for_its_most_loaded_edge() {
     };
     let scene = || Scene::new("dust", Mesh::new(dust()).expect("it is valid"), dust().positions);
     let mut cloths = vec![cpu(scene(), Settings::default())];
-    let on = |gpu: &Gpu| Cloth::on_gpu_blocking(gpu, scene(), Settings::default()).expect("the device works");
+    let on = |gpu: &Gpu| Cloth::on_gpu(gpu, scene()).expect("the device works");
     cloths.extend(gpus().iter().map(on));
     for cloth in &mut cloths {
         cloth.step(&frame(FRAME)).expect("the step runs");

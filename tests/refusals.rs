@@ -3,10 +3,17 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::*;
+use taut::engine::fields::{Domain, Inputs, Spec};
+use taut::engine::program::Kernel;
+use taut::engine::source::Source;
+use taut::solver::Solver;
+use taut::stage::{Recorder, Stage};
 use taut::{
-    Cloth, Error, FastProjection, FrameInput, GaussSeidel, Hold, Jacobi, Method, PinTarget, Pose, Result, Scene,
-    Settings, Solid, SolidShape, YarnSweep, scene,
+    Cloth, Error, FrameInput, GaussSeidel, Hold, Jacobi, Method, PinTarget, Pose, Result, Scene, Settings, Solid,
+    SolidShape, YarnSweep, scene,
 };
 
 /// Hung by two corners, with a vertex held on a plane, above a ball that turns slowly.
@@ -17,21 +24,97 @@ fn subject() -> Scene {
     scene
 }
 
+/// A solver that records another one, and then a kernel whose field no cloth has.
+#[derive(Debug)]
+struct Broken(Method);
+
+static SOURCE: Source = Source::new(
+    "broken",
+    "
+    @group(0) @binding(0) var<storage, read_write> nowhere: array<vec4<f32>>;
+    @compute @workgroup_size(GROUP) fn miss(invocation: Invocation) {
+        let v = element(invocation);
+        if (running() && v < range.end) { nowhere[v].x += 1.0; }
+    }",
+);
+static MISS: Kernel = Kernel::new("miss", &SOURCE, |_| Ok(()));
+
+impl Stage for Broken {
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        self.0.solver().inputs(inputs)
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        self.0.solver().record(recorder);
+        recorder.dispatch(&MISS, Domain::VERTICES);
+    }
+}
+
+impl Solver for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+}
+
+/// A solver with a field of its own.
+#[derive(Debug)]
+struct Homeless;
+
+impl Stage for Homeless {
+    fn fields(&self) -> Vec<Spec> {
+        vec![Spec::of::<f32>("user_home", Domain::VERTICES, "a field of the test's")]
+    }
+
+    fn record(&self, _: &mut Recorder<'_>) {}
+}
+
+impl Solver for Homeless {
+    fn name(&self) -> &'static str {
+        "homeless"
+    }
+}
+
 /// Every public call that can be refused, and a way to have it refused.
 type Call = fn(&mut Cloth) -> Result<()>;
 
 const CALLS: &[(&str, Call)] = &[
-    ("change: strain limit", |cloth| cloth.change(|live| live.strain_limit = -1.0)),
-    ("change: strain limit below f32", |cloth| cloth.change(|live| live.strain_limit = 1e-9)),
-    ("change: gravity", |cloth| cloth.change(|live| live.gravity = [f32::NAN; 3])),
-    ("change: stretch band", |cloth| cloth.change(|live| (live.stretch_min, live.drag) = (2.0, 7.0))),
-    ("change: rest speed", |cloth| cloth.change(|live| live.rest_speed = f32::INFINITY)),
-    ("tune: a parameter", |cloth| {
-        cloth.tune(Method::YarnSweep(YarnSweep { step_clamp: f32::NAN, ..Default::default() }))
+    ("change: strain limit", |cloth| cloth.change(|settings| settings.strain_limit = -1.0)),
+    ("change: strain limit below f32", |cloth| cloth.change(|settings| settings.strain_limit = 1e-9)),
+    ("change: gravity", |cloth| cloth.change(|settings| settings.gravity = [f32::NAN; 3])),
+    ("change: stretch band", |cloth| cloth.change(|settings| (settings.stretch_min, settings.drag) = (2.0, 7.0))),
+    ("change: rest speed", |cloth| cloth.change(|settings| settings.rest_speed = f32::INFINITY)),
+    ("change: a parameter", |cloth| {
+        let method = Method::YarnSweep(YarnSweep { step_clamp: f32::NAN, ..Default::default() });
+        cloth.change(|settings| settings.method = method)
     }),
-    ("tune: a count of none", |cloth| cloth.tune(Method::GaussSeidel(GaussSeidel { sweeps: 0, ..Default::default() }))),
-    ("set_method", |cloth| {
-        cloth.set_method_blocking(Method::Jacobi(Jacobi { relaxation: f32::NAN, ..Default::default() }))
+    ("change: a count of none", |cloth| {
+        let method = Method::GaussSeidel(GaussSeidel { sweeps: 0, ..Default::default() });
+        cloth.change(|settings| settings.method = method)
+    }),
+    ("change: another solver", |cloth| {
+        let method = Method::Jacobi(Jacobi { relaxation: f32::NAN, ..Default::default() });
+        cloth.change(|settings| settings.method = method)
+    }),
+    ("change: another solver and a limit", |cloth| {
+        cloth.change(|settings| (settings.method, settings.strain_limit) = (method("jacobi"), f32::NAN))
+    }),
+    ("change: second-order steps with explicit springs", |cloth| {
+        cloth.change(|settings| {
+            (settings.stepping, settings.elasticity) = (taut::Stepping::Bdf2, taut::Elasticity::Explicit);
+        })
+    }),
+    ("change: stages", |cloth| {
+        let outcome = cloth.change(|settings| settings.stages.push(Arc::new(Broken(method("jacobi")))));
+        assert!(matches!(outcome, Err(Error::Fixed { field: "stages" })), "{outcome:?}");
+        outcome
+    }),
+    ("change: a solver with a field that is not there", |cloth| {
+        let outcome = cloth.change(|settings| settings.method = Method::Custom(Arc::new(Homeless)));
+        assert!(matches!(&outcome, Err(Error::Field { name, .. }) if name == "user_home"), "{outcome:?}");
+        outcome
+    }),
+    ("change: a solver whose last kernel cannot be bound", |cloth| {
+        cloth.change(|settings| settings.method = Method::Custom(Arc::new(Broken(method("fast-projection")))))
     }),
     ("hold: a pin among others", |cloth| cloth.hold(&[40, 0], Hold::Fixed)),
     ("hold: no vertex", |cloth| cloth.hold(&[40, 4000], Hold::Fixed)),
@@ -67,20 +150,16 @@ const CALLS: &[(&str, Call)] = &[
 ];
 
 /// Calls that only a GPU refuses.
-const GPU_CALLS: &[(&str, Call)] = &[
-    ("tune: kernels that were never prepared", |cloth| cloth.tune(Method::FastProjection(FastProjection::default()))),
-    ("tune: others of them", |cloth| cloth.tune(Method::Jacobi(Jacobi::default()))),
-    ("encode_step: a budget", |cloth| {
-        let before = cloth.settings().dispatch_budget;
-        cloth.change(|live| live.dispatch_budget = 3)?;
-        let gpu = cloth.gpu().cloned().ok_or(Error::NotOnGpu { what: "test" })?;
-        let mut encoder = gpu.device().create_command_encoder(&Default::default());
-        let targets = [PinTarget { vertex: 0, position: [9.0; 3] }];
-        let outcome = cloth.encode_step(&mut encoder, &FrameInput { dt: FRAME, pin_targets: &targets });
-        cloth.change(|live| live.dispatch_budget = before)?;
-        outcome.map(|_| ())
-    }),
-];
+const GPU_CALLS: &[(&str, Call)] = &[("encode_step: a budget", |cloth| {
+    let before = cloth.settings().dispatch_budget;
+    cloth.change(|settings| settings.dispatch_budget = 3)?;
+    let gpu = cloth.gpu().cloned().ok_or(Error::NotOnGpu { what: "test" })?;
+    let mut encoder = gpu.device().create_command_encoder(&Default::default());
+    let targets = [PinTarget { vertex: 0, position: [9.0; 3] }];
+    let outcome = cloth.encode_step(&mut encoder, &FrameInput { dt: FRAME, pin_targets: &targets });
+    cloth.change(|settings| settings.dispatch_budget = before)?;
+    outcome.map(|_| ())
+})];
 
 fn bits(cloth: &Cloth) -> Vec<[u32; 3]> {
     let snapshot = cloth.snapshot().expect("a state can be read");
@@ -135,37 +214,36 @@ fn refused_is_unchanged_on_the_cpu() {
 #[test]
 fn refused_is_unchanged_on_a_gpu() {
     let Some(gpu) = gpu() else { return };
-    let build = || Cloth::on_gpu_blocking(&gpu, subject(), settings()).expect("the device works");
+    let build = || Cloth::on_gpu(&gpu, subject().with_settings(settings())).expect("the device works");
     refused_is_unchanged(CALLS, &build);
     refused_is_unchanged(GPU_CALLS, &build);
 }
 
 /// Every pair of solvers: a refused exchange leaves the cloth running with the solver it has.
 #[test]
-fn a_refused_tune_leaves_a_gpu_running() {
+fn a_refused_solver_leaves_a_gpu_running() {
     let Some(gpu) = gpu() else { return };
     for name in Method::NAMES {
         let build = |gpu: &taut::Gpu| {
             let settings = Settings { method: method(name), ..Default::default() };
-            Cloth::on_gpu_blocking(gpu, scene::hang(7).expect("a known scene"), settings).expect("the device works")
+            Cloth::on_gpu(gpu, scene::hang(7).expect("a known scene").with_settings(settings))
+                .expect("the device works")
         };
         let expected = {
             let mut cloth = build(&gpu);
             (0..3).for_each(|_| cloth.step(&frame(FRAME)).expect("the step runs"));
             bits(&cloth)
         };
-        let mut refused = 0;
         for other in Method::NAMES.iter().filter(|other| **other != name) {
             let mut cloth = build(&gpu);
-            if cloth.tune(method(other)).is_ok() {
-                continue;
-            }
-            refused += 1;
+            // Its kernels are compiled and bound before the last one is found wanting.
+            let broken = Method::Custom(Arc::new(Broken(method(other))));
+            let outcome = cloth.change(|settings| settings.method = broken);
+            assert!(matches!(outcome, Err(Error::Field { .. })), "{other}: {outcome:?}");
             (0..3).for_each(|_| cloth.step(&frame(FRAME)).expect("the step runs"));
             assert!(bits(&cloth) == expected, "{name}: a refused {other} changed it");
             assert_eq!(cloth.settings().method.solver().name(), name);
         }
-        assert!(refused > 0, "{name}: nothing was refused");
     }
 }
 
@@ -180,7 +258,7 @@ fn no_impulse_freezes_a_cloth() {
             let mut sheet = scene::sheet(5).expect("a known scene");
             sheet.solids.push(Solid { restitution: 0.7, ..Solid::new(SolidShape::Plane).at([0.0, -0.05, 0.0]) });
             let mut cloth = match gpu {
-                Some(gpu) => Cloth::on_gpu_blocking(gpu, sheet, Settings::default()).expect("the device works"),
+                Some(gpu) => Cloth::on_gpu(gpu, sheet).expect("the device works"),
                 None => cpu(sheet, Settings::default()),
             };
             cloth.step(&frame(FRAME)).expect("the step runs");

@@ -87,7 +87,7 @@ fn pictures_are_neither_empty_nor_flat() {
 #[test]
 fn gpu_and_cpu_draw_the_same() {
     for gpu in gpus() {
-        let offscreen = Offscreen::new_blocking(&gpu, SIZE).unwrap();
+        let offscreen = Offscreen::new(&gpu, SIZE).unwrap();
         for (name, frames) in [("drape", 30), ("flag", 30), ("chain", 10), ("mannequin", 20)] {
             let mut subject = Subject::of(name, 16, frames);
             for coloring in [Coloring::Cloth, Coloring::strain(subject.cloth.settings())] {
@@ -111,7 +111,7 @@ fn the_background_has_exactly_its_color_and_bytes_repeat() {
     let mut subject = Subject::of("flag", 12, 5);
     subject.studio.ground = None;
     let painters: Vec<(String, Offscreen)> =
-        gpus().iter().map(|gpu| (name(gpu), Offscreen::new_blocking(gpu, SIZE).unwrap())).collect();
+        gpus().iter().map(|gpu| (name(gpu), Offscreen::new(gpu, SIZE).unwrap())).collect();
     for background in [[200, 37, 118], [1, 2, 3], [254, 128, 90]] {
         let look = Look { background, ..Default::default() };
         let mut pictures = vec![("the CPU".to_owned(), subject.on_cpu(&look), subject.on_cpu(&look))];
@@ -149,7 +149,7 @@ fn strain_has_the_color_of_the_legend() {
         let view = raster::View { camera: &camera, look: &look, studio: &subject.studio };
         let mut pictures = vec![raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap()];
         if let Some(gpu) = &gpu {
-            let offscreen = Offscreen::new_blocking(gpu, SIZE).unwrap();
+            let offscreen = Offscreen::new(gpu, SIZE).unwrap();
             let skin = Skin::new(offscreen.renderer(), &subject.fabric, &subject.positions).unwrap();
             let items = Items { studio: &subject.studio, cloths: &[&skin], solids: &[] };
             pictures.push(offscreen.picture(&camera, &look, &items).unwrap());
@@ -192,7 +192,7 @@ fn light_on_a_flat_sheet_is_even_at_every_angle() {
         let view = raster::View { camera: &camera, look: &look, studio: &subject.studio };
         let mut pictures = vec![raster::draw(SIZE, &view, &[(&subject.fabric, &subject.positions)], &[]).unwrap()];
         if let Some(gpu) = &gpu {
-            let offscreen = Offscreen::new_blocking(gpu, SIZE).unwrap();
+            let offscreen = Offscreen::new(gpu, SIZE).unwrap();
             let skin = Skin::new(offscreen.renderer(), &subject.fabric, &subject.positions).unwrap();
             let items = Items { studio: &subject.studio, cloths: &[&skin], solids: &[] };
             pictures.push(offscreen.picture(&camera, &look, &items).unwrap());
@@ -246,7 +246,7 @@ fn drawn_on(
 ) -> Vec<u8> {
     let [width, height] = SIZE;
     let device = gpu.device();
-    let renderer = Renderer::new_blocking(device, gpu.queue(), format, samples).unwrap();
+    let renderer = Renderer::new(device, gpu.queue(), format, samples).unwrap();
     let extent = wgpu::Extent3d { width, height, depth_or_array_layers: 1 };
     let texture = device.create_texture(&wgpu::TextureDescriptor {
         label: None,
@@ -282,7 +282,7 @@ fn other_targets_show_the_same_picture() {
     let Some(gpu) = gpu() else { return };
     let subject = Subject::of("flag", 12, 20);
     let look = Look::default();
-    let expected = subject.on_gpu(&Offscreen::new_blocking(&gpu, SIZE).unwrap(), &look);
+    let expected = subject.on_gpu(&Offscreen::new(&gpu, SIZE).unwrap(), &look);
     let draw = |renderer: &Renderer, encoder: &mut wgpu::CommandEncoder, target: &wgpu::TextureView| {
         let skin = Skin::new(renderer, &subject.fabric, &subject.positions).unwrap();
         let items = Items { studio: &subject.studio, cloths: &[&skin], solids: &[] };
@@ -297,7 +297,7 @@ fn other_targets_show_the_same_picture() {
         let (_, difference) = compared(&picture, &expected, look.background);
         assert!(difference < most, "{format:?}, {samples}: {difference}");
     }
-    let error = Renderer::new_blocking(gpu.device(), gpu.queue(), wgpu::TextureFormat::Rgba8Unorm, 3).unwrap_err();
+    let error = Renderer::new(gpu.device(), gpu.queue(), wgpu::TextureFormat::Rgba8Unorm, 3).unwrap_err();
     assert!(matches!(error, Error::OutOfRange { field: "samples", .. }), "{error}");
 }
 
@@ -306,7 +306,7 @@ fn cloth_is_drawn_from_the_buffers_of_the_simulation() {
     let Some(gpu) = gpu() else { return };
     let scene = scene::hang(12).unwrap();
     let (studio, fabric) = (Studio::of(&scene), Fabric::new(&scene.mesh));
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, scene, Settings::default()).unwrap();
+    let mut cloth = Cloth::on_gpu(&gpu, scene).unwrap();
     cloth.step(&frame(FRAME)).unwrap();
     let before = cloth.snapshot().unwrap().positions;
     let look = Look { coloring: Coloring::strain(cloth.settings()), ..Default::default() };
@@ -324,7 +324,7 @@ fn cloth_is_drawn_from_the_buffers_of_the_simulation() {
     });
     let picture = Picture::new(SIZE, bytes).unwrap();
     let drawn = |positions: &[[f32; 3]]| {
-        let offscreen = Offscreen::new_blocking(&gpu, SIZE).unwrap();
+        let offscreen = Offscreen::new(&gpu, SIZE).unwrap();
         let skin = Skin::new(offscreen.renderer(), &fabric, positions).unwrap();
         let items = Items { studio: &studio, cloths: &[&skin], solids: &[] };
         let look = Look { coloring: Coloring::strain(cloth.settings()), ..Default::default() };

@@ -76,7 +76,7 @@ fn on_a_gpu_it_lets_go_too() {
     let Some(gpu) = gpu() else { return };
     let strip = strip();
     let settings = Settings { damping: 2e-3, ..strip.settings.clone() };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, strip, settings).expect("the device works");
+    let mut cloth = Cloth::on_gpu(&gpu, strip.with_settings(settings)).expect("the device works");
     run(&mut cloth, 90);
     let gap = gap(&cloth);
     assert!(gap > 0.03, "{gap} m");
@@ -148,7 +148,7 @@ fn on_a_gpu_it_comes_to_rest_too() {
     let Some(gpu) = gpu() else { return };
     let drape = scene::drape(14).expect("a known scene");
     let settings = Settings { drag: 2.0, ..drape.settings.clone() };
-    let mut cloth = Cloth::on_gpu_blocking(&gpu, drape, settings).expect("the device works");
+    let mut cloth = Cloth::on_gpu(&gpu, drape.with_settings(settings)).expect("the device works");
     run(&mut cloth, 300);
     let (rms, most) = speeds(&cloth);
     assert!(rms < 1e-3 && most < 1e-2, "rms {rms} m/s, at most {most} m/s");

@@ -14,7 +14,7 @@ fn bits(positions: &[[f32; 3]]) -> Vec<[u32; 3]> {
 }
 
 fn cpu(scene: &Scene) -> Cloth {
-    Cloth::on_cpu(scene.clone(), scene.settings.clone()).expect("the scene is valid")
+    Cloth::on_cpu(scene.clone()).expect("the scene is valid")
 }
 
 /// Steps a scene with its script; `watch` sees every frame.
@@ -701,7 +701,7 @@ fn thousands_of_mutated_files_never_panic() {
                     made += 1;
                     // Few, because simulating takes longer than reading.
                     if round % 50 == 0 {
-                        let _ = Cloth::on_cpu(scene.clone(), scene.settings.clone());
+                        let _ = Cloth::on_cpu(scene.clone());
                     }
                 }
                 Err(Error::SceneFile { line, .. }) => {

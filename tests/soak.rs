@@ -87,7 +87,7 @@ impl Used {
         // Often enough that a slow machine has seen all of them before its memory is looked at.
         if number % 20 == 19 {
             let name = Method::NAMES[(number / 20) as usize % Method::NAMES.len()];
-            cloth.set_method_blocking(method(name)).expect("a known solver");
+            cloth.change(|settings| settings.method = method(name)).expect("a known solver");
             seen.solvers += 1;
         }
         cloth.step(&FrameInput { dt: FRAME, pin_targets: &targets }).expect("the step runs");
@@ -184,5 +184,5 @@ fn cloths_on_a_gpu_are_used_for_minutes() {
 }
 
 fn on(gpu: &Gpu, scene: Scene, settings: Settings) -> Cloth {
-    Cloth::on_gpu_blocking(gpu, scene, settings).expect("the device works")
+    Cloth::on_gpu(gpu, scene.with_settings(settings)).expect("the device works")
 }

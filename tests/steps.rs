@@ -265,7 +265,7 @@ fn bdf2_is_right_for_changing_steps() {
     let mut cloth = swinging(1, Stepping::Bdf2, 2);
     for second in 0..600 {
         let substeps = Substeps::Fixed(if second % 2 == 0 { 2 } else { 5 });
-        cloth.change(|live| live.substeps = substeps).expect("it is valid");
+        cloth.change(|settings| settings.substeps = substeps).expect("it is valid");
         cloth.step(&frame(FRAME)).expect("the step runs");
     }
     let found = energy(&cloth);
@@ -457,7 +457,7 @@ fn frames_to_a_smaller_limit(cloth: &mut Cloth, frames: u32, label: &str) -> u32
     for _ in 0..frames {
         holds(cloth, loose, label);
     }
-    cloth.change(|live| live.strain_limit = tight).expect("a limit that positions can hold");
+    cloth.change(|settings| settings.strain_limit = tight).expect("a limit that positions can hold");
     let held: Vec<bool> = (0..10).map(|_| holds(cloth, tight, label)).collect();
     held.iter().position(|held| *held).map_or(u32::MAX, |index| index as u32 + 1)
 }
@@ -485,7 +485,7 @@ fn on_an_adapter_a_smaller_limit_is_held_as_soon() {
     for name in ["hang", "drape"] {
         let scene = Scene::named(name, 15).expect("a known scene");
         let settings = Settings { strain_limit: 0.01, ..scene.settings.clone() };
-        let mut cloth = Cloth::on_gpu_blocking(&gpu, scene, settings).expect("a cloth");
+        let mut cloth = Cloth::on_gpu(&gpu, scene.with_settings(settings)).expect("a cloth");
         assert_eq!(frames_to_a_smaller_limit(&mut cloth, 25, name), 1, "{name}");
     }
 }

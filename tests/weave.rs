@@ -319,7 +319,7 @@ fn woven_triangles_drape_on_a_gpu() {
     let (positions, faces) = irregular(12, None);
     let scene = drape(12, positions, faces, Some(Weave::Sides));
     let settings = scene.settings.clone();
-    let mut there = Cloth::on_gpu_blocking(&gpu, scene.clone(), settings.clone()).expect("a cloth");
+    let mut there = Cloth::on_gpu(&gpu, scene.clone()).expect("a cloth");
     let mut here = cpu(scene, settings);
     for _ in 0..20 {
         for cloth in [&mut there, &mut here] {

@@ -361,7 +361,7 @@ fn the_line_solve_is_exact_on_yarns_of_every_kind() {
             let here = error_of_one_solve(&cpu, &scene);
             assert!(here < bound, "{kind}, {count} edges: {here:e} on the CPU, {bound:e} allowed");
             if let Some(gpu) = &gpu {
-                let on_gpu = |scene, settings| Cloth::on_gpu_blocking(gpu, scene, settings).unwrap();
+                let on_gpu = |scene: Scene, settings| Cloth::on_gpu(gpu, scene.with_settings(settings)).unwrap();
                 let there = error_of_one_solve(&on_gpu, &scene);
                 assert!(there < bound, "{kind}, {count} edges: {there:e} on the GPU, {bound:e} allowed");
             }

@@ -56,10 +56,8 @@ impl<'a> App<'a> {
     ) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let state = context.wgpu_render_state.as_ref().ok_or("egui runs without wgpu")?;
         // --- cloth: on egui's device.
-        let gpu = Gpu::new_blocking(&state.device, &state.queue)?;
-        let scene = scene::hang(32)?;
-        let settings = scene.settings.clone();
-        let cloth = Cloth::on_gpu_blocking(&gpu, scene, settings)?;
+        let gpu = Gpu::new(&state.device, &state.queue)?;
+        let cloth = Cloth::on_gpu(&gpu, scene::hang(32)?)?;
         // ---
         let shown = Shown::new(&state.device, state.target_format, cloth);
         state.renderer.write().callback_resources.insert(shown);
@@ -164,7 +162,7 @@ impl Shown {
         if let Some(snapshot) = self.pending.as_mut().and_then(Pending::try_take) {
             (self.pending, self.report) = (None, Some(snapshot?.report));
         }
-        self.cloth.change(|live| (live.strain_limit, live.gravity) = (play.limit, play.gravity))?;
+        self.cloth.change(|settings| (settings.strain_limit, settings.gravity) = (play.limit, play.gravity))?;
         self.cloth.encode_step(encoder, &FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
         if self.pending.is_none() {
             self.pending = Some(self.cloth.encode_report(encoder, true)?);

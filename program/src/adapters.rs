@@ -17,7 +17,7 @@ pub(crate) struct Options {
 
 /// Lists every adapter that wgpu finds; none is an answer too.
 pub(crate) fn list(options: &Options) -> Result<Outcome> {
-    let adapters: Vec<Adapter> = pollster::block_on(Gpu::adapters()).iter().map(Adapter::of).collect();
+    let adapters: Vec<Adapter> = Gpu::adapters().iter().map(Adapter::of).collect();
     if options.json {
         output::print(&format!("{:#}", Value::Array(adapters.iter().map(Adapter::json).collect())))?;
     } else if adapters.is_empty() {

@@ -331,7 +331,7 @@ impl Painter {
         skin: impl FnOnce(&Offscreen) -> taut::Result<(Skin, bool)>,
     ) -> (Self, String) {
         let label = gpu.adapter().map(Gpu::label).unwrap_or_default();
-        let made = Offscreen::new_blocking(gpu, size).and_then(|offscreen| {
+        let made = Offscreen::new(gpu, size).and_then(|offscreen| {
             let (skin, uploads) = skin(&offscreen)?;
             let props =
                 models.iter().map(|model| Prop::new(offscreen.renderer(), model)).collect::<taut::Result<_>>()?;
@@ -362,7 +362,7 @@ pub(crate) fn render(options: &Options) -> Result<Outcome> {
     let Some(studio) = picture.studio(&run.scene, run.last().max(1))? else { return Ok(Outcome::Done) };
     let fabric = Fabric::new(&run.scene.mesh);
     let models: Vec<Model> = run.scene.solids.iter().map(|solid| Model::of(solid, &studio)).collect();
-    let choice = Backend::from(options.backend).choose_blocking(options.adapter.as_deref())?;
+    let choice = Backend::from(options.backend).choose(options.adapter.as_deref())?;
     let start = &run.scene.start;
     let (painter, by) = match &choice.gpu {
         Some(gpu) => Painter::on_gpu(gpu, picture.size(), &models, |offscreen| {

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use taut::io::atomic::AtomicFile;
 use taut::scene::Script;
 use taut::substeps::StepBounds;
-use taut::{Backend, Cancel, Cloth, Error, FrameInput, Gpu, Scene, Settings};
+use taut::{Backend, Cancel, Cloth, Error, FrameInput, Gpu, Scene};
 
 use crate::Outcome;
 use crate::options::{Options, SubjectOptions};
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
     let hint = scene.stays_flat(&settings).then_some(scene::FLAT);
     let band = [settings.stretch_min, settings.stretch_max];
-    let (mut cloth, place) = build(subject, scene, settings)?;
+    let (mut cloth, place) = build(subject, scene.with_settings(settings))?;
 
     let signals = Signals::catch()?;
     cloth.set_cancel(Some(signals.cancel().clone()));
@@ -137,9 +137,9 @@ struct Place {
 }
 
 /// Makes the cloth where the options and the machine allow it.
-fn build(options: &SubjectOptions, scene: Scene, settings: Settings) -> Result<(Cloth, Place)> {
+fn build(options: &SubjectOptions, scene: Scene) -> Result<(Cloth, Place)> {
     let backend = Backend::from(options.backend);
-    let cloth = Cloth::on_backend_blocking(backend, options.adapter.as_deref(), scene, settings)?;
+    let cloth = Cloth::on_backend(backend, options.adapter.as_deref(), scene)?;
     let adapter = cloth.gpu().map(|gpu| gpu.adapter().map(Gpu::label).unwrap_or_default());
     let place = Place { on_gpu: cloth.gpu().is_some(), adapter, reason: cloth.reason().to_owned() };
     Ok((cloth, place))

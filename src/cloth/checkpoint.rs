@@ -35,15 +35,15 @@ impl Cloth {
     /// not in it. Waits for the GPU.
     ///
     /// ```
-    /// use taut::{Cloth, FrameInput, Settings, scene};
+    /// use taut::{Cloth, FrameInput, scene};
     ///
     /// let frame = FrameInput { dt: 1.0 / 60.0, ..Default::default() };
-    /// let mut cloth = Cloth::on_cpu(scene::hang(8)?, Settings::default())?;
+    /// let mut cloth = Cloth::on_cpu(scene::hang(8)?)?;
     /// cloth.step(&frame)?;
     /// let saved = cloth.checkpoint()?;
     /// cloth.step(&frame)?;
     ///
-    /// let mut later = Cloth::on_cpu(scene::hang(8)?, Settings::default())?;
+    /// let mut later = Cloth::on_cpu(scene::hang(8)?)?;
     /// later.restore(&saved)?;
     /// later.step(&frame)?;
     /// assert_eq!(later.snapshot()?.positions, cloth.snapshot()?.positions);

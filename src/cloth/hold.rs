@@ -151,9 +151,9 @@ impl Selection {
 /// [`crate::FrameInput::pin_targets`].
 ///
 /// ```
-/// use taut::{Attachment, Cloth, FrameInput, Pose, Settings, scene};
+/// use taut::{Attachment, Cloth, FrameInput, Pose, scene};
 ///
-/// let mut cloth = Cloth::on_cpu(scene::curtain(8)?, Settings::default())?;
+/// let mut cloth = Cloth::on_cpu(scene::curtain(8)?)?;
 /// let rod = Attachment::new(cloth.mesh().pins(), &cloth.snapshot()?.positions, Pose::default())?;
 /// let moved = Pose { translation: [0.01, 0.0, 0.0], ..Pose::default() };
 /// cloth.step(&FrameInput { dt: 1.0 / 60.0, pin_targets: &rod.targets(moved) })?;

@@ -21,7 +21,7 @@ use crate::stage::recorder::{Recorder, Woven};
 /// use taut::{Cloth, MemoryEstimate, Scene, Settings, scene};
 ///
 /// let scene = scene::hang(71)?;
-/// let estimate = Cloth::memory_estimate(&scene, &Settings::default())?;
+/// let estimate = Cloth::memory_estimate(&scene)?;
 /// assert!(estimate.host > 71 * 71 * 500 && estimate.host < 71 * 71 * 3000);
 /// assert!(estimate.check_device(&taut::wgpu::Limits::default()).is_ok());
 ///
@@ -112,8 +112,8 @@ fn host(sizes: &Sizes, settings: &Settings) -> Result<u64> {
 
 /// Fails where so many bytes cannot be had, and gives them back: what asks for them in pieces afterwards would end the
 /// program where they run out. A system that lends more than it has is not found out by this.
-pub(crate) fn check_available(scene: &Scene, settings: &Settings) -> Result<()> {
-    let needed = host(&Sizes::of_scene(scene), settings)?;
+pub(crate) fn check_available(scene: &Scene) -> Result<()> {
+    let needed = host(&Sizes::of_scene(scene), &scene.settings)?;
     let probe = usize::try_from(needed).map(|bytes| Vec::<u8>::new().try_reserve_exact(bytes));
     if matches!(probe, Ok(Ok(()))) { Ok(()) } else { Err(Error::Memory { needed, available: None }) }
 }

@@ -20,7 +20,7 @@ mod user;
 mod world;
 
 pub use draw::{vertex_attribute, vertex_layout};
-pub use input::{FrameInput, Live, PinTarget};
+pub use input::{FrameInput, PinTarget};
 pub use recording::FrameCost;
 
 use std::sync::Arc;
@@ -43,7 +43,6 @@ use crate::mesh::Mesh;
 use crate::mesh::topology::Topology;
 use crate::solid::SolidRow;
 use crate::solid::{Pose, Solid};
-use crate::solver::Method;
 use crate::stage::elastic::Elastic;
 use crate::stage::fields::Frame;
 use crate::stage::integrate::{Stepping, TARGET};
@@ -132,54 +131,54 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::Field`] or [`Error::Shader`] for fields and kernels of a user's own.
-    pub fn memory_estimate(scene: &Scene, settings: &Settings) -> Result<MemoryEstimate> {
-        MemoryEstimate::new(&Sizes::of_scene(scene), settings)
+    pub fn memory_estimate(scene: &Scene) -> Result<MemoryEstimate> {
+        MemoryEstimate::new(&Sizes::of_scene(scene), &scene.settings)
     }
 
-    /// A cloth on the CPU.
+    /// A cloth on the CPU, with the settings of its scene.
     ///
     /// # Errors
     /// [`Error::Memory`] if there is not enough; as [`Settings::validate`]; [`Error::LengthMismatch`] or
     /// [`Error::NotFinite`] for the start positions.
     ///
     /// ```
-    /// use taut::{Cloth, FrameInput, Settings, scene};
+    /// use taut::{Cloth, FrameInput, scene};
     ///
-    /// let mut cloth = Cloth::on_cpu(scene::hang(16)?, Settings::default())?;
+    /// let mut cloth = Cloth::on_cpu(scene::hang(16)?)?;
     /// cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
     /// let snapshot = cloth.snapshot()?;
     /// assert_eq!(snapshot.report.converged, Some(true));
     /// assert!(snapshot.report.strain.is_some_and(|strain| strain.max <= 0.01));
     /// # Ok::<(), taut::Error>(())
     /// ```
-    pub fn on_cpu(scene: Scene, settings: Settings) -> Result<Self> {
-        check_available(&scene, &settings)?;
-        let (basis, solids, fields, recorded) = set_up(scene, &settings)?;
+    pub fn on_cpu(scene: Scene) -> Result<Self> {
+        check_available(&scene)?;
+        let (basis, solids, settings, fields, recorded) = set_up(scene)?;
         let runner = cpu::Runner::new(&first(&basis, &settings).every_kernel(&recorded.plan)?, &fields)?;
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Cpu(runner), recorded))
     }
 
-    /// A cloth on a GPU. Pipelines are shared with the other cloths of `gpu`.
+    /// A cloth on a GPU, with the settings of its scene. Pipelines are shared with the other cloths of `gpu`.
     ///
     /// # Errors
     /// As [`Cloth::on_cpu`]; [`Error::Limit`] if the mesh is too large for the device, [`Error::Device`] if it fails.
-    pub async fn on_gpu(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
-        Self::memory_estimate(&scene, &settings)?.check_device(&gpu.device.limits())?;
-        check_available(&scene, &settings)?;
-        let (basis, solids, fields, recorded) = set_up(scene, &settings)?;
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_gpu(gpu: &Gpu, scene: Scene) -> Result<Self> {
+        pollster::block_on(Self::on_gpu_async(gpu, scene))
+    }
+
+    /// [`Cloth::on_gpu`] as a future.
+    ///
+    /// # Errors
+    /// As [`Cloth::on_gpu`].
+    pub async fn on_gpu_async(gpu: &Gpu, scene: Scene) -> Result<Self> {
+        Self::memory_estimate(&scene)?.check_device(&gpu.device.limits())?;
+        check_available(&scene)?;
+        let (basis, solids, settings, fields, recorded) = set_up(scene)?;
         let mut runner =
             runner::Runner::new(gpu, &first(&basis, &settings).every_kernel(&recorded.plan)?, &fields).await?;
         runner.assemble(&recorded.program)?;
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
-    }
-
-    /// [`Cloth::on_gpu`] for callers that are not async.
-    ///
-    /// # Errors
-    /// As [`Cloth::on_gpu`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn on_gpu_blocking(gpu: &Gpu, scene: Scene, settings: Settings) -> Result<Self> {
-        pollster::block_on(Self::on_gpu(gpu, scene, settings))
     }
 
     /// A cloth wherever [`Backend`] finds room for it: the CPU also where `Auto` found a device that cannot hold this
@@ -187,11 +186,20 @@ impl Cloth {
     ///
     /// # Errors
     /// As [`Backend::choose`], [`Cloth::on_gpu`] and [`Cloth::on_cpu`].
-    pub async fn on_backend(backend: Backend, adapter: Option<&str>, scene: Scene, settings: Settings) -> Result<Self> {
-        let choice = backend.choose(adapter).await?;
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_backend(backend: Backend, adapter: Option<&str>, scene: Scene) -> Result<Self> {
+        pollster::block_on(Self::on_backend_async(backend, adapter, scene))
+    }
+
+    /// [`Cloth::on_backend`] as a future.
+    ///
+    /// # Errors
+    /// As [`Cloth::on_backend`].
+    pub async fn on_backend_async(backend: Backend, adapter: Option<&str>, scene: Scene) -> Result<Self> {
+        let choice = backend.choose_async(adapter).await?;
         let mut reason = choice.reason;
         if let Some(gpu) = choice.gpu {
-            match Self::on_gpu(&gpu, scene.clone(), settings.clone()).await {
+            match Self::on_gpu_async(&gpu, scene.clone()).await {
                 Ok(cloth) => return Ok(Self { reason, ..cloth }),
                 Err(error @ (Error::Limit { .. } | Error::Device { .. } | Error::DeviceLost))
                     if backend == Backend::Auto =>
@@ -202,21 +210,7 @@ impl Cloth {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { reason, ..Self::on_cpu(scene, settings)? })
-    }
-
-    /// [`Cloth::on_backend`] for callers that are not async.
-    ///
-    /// # Errors
-    /// As [`Cloth::on_backend`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn on_backend_blocking(
-        backend: Backend,
-        adapter: Option<&str>,
-        scene: Scene,
-        settings: Settings,
-    ) -> Result<Self> {
-        pollster::block_on(Self::on_backend(backend, adapter, scene, settings))
+        Ok(Self { reason, ..Self::on_cpu(scene)? })
     }
 
     /// Why the cloth runs where it runs, in one sentence.
@@ -311,92 +305,76 @@ impl Cloth {
         self.frame
     }
 
-    /// Changes settings other than the solver and the stages, which [`Cloth::set_method`] exchanges.
+    /// Changes settings, the solver and its parameters among them. They hold for the next frame.
     ///
-    /// They hold for the next frame. A strain limit that is ten times smaller (1 % → 0.1 %) is held at the end of it
-    /// already: measured in hung, draped and blown sheets of up to 71 × 71 vertices, in motion and at rest. Where that
-    /// frame is not enough, the device has metered by how much and cuts the next one into more substeps; cloth that two
-    /// pins stretch ([`crate::scene::patch`]) and limits a thousand times smaller take up to three frames. Frames that
-    /// are over the new limit are reported so, whatever the old one was.
+    /// The closure gets a copy of them, which is checked before anything changes. Only what has kernels that this cloth
+    /// never had, another solver or a first `area_limit`, compiles and waits on a GPU. Another [`Settings::method`],
+    /// `area_limit`, `stepping` or `contact_rounds` records the step anew; everything else costs nothing. Second-order
+    /// steps begin with an Euler step, as after [`Cloth::teleport`].
     ///
-    /// # Errors
-    /// As [`Settings::validate`]; then nothing has changed.
-    pub fn change(&mut self, change: impl FnOnce(&mut Live)) -> Result<()> {
-        let mut live = Live::of(&self.settings);
-        let before = live.clone();
-        change(&mut live);
-        live.apply(&mut self.settings);
-        let outcome = self.settings.validate_at(self.basis.resolution);
-        if outcome.is_err() {
-            before.apply(&mut self.settings);
-        }
-        outcome
-    }
-
-    /// Exchanges the solver; compiles its kernels on a GPU.
+    /// [`Settings::stages`] are what a cloth was made with and stay so, as do the fields of a solver of the user's own:
+    /// one that has others than this cloth is refused.
     ///
-    /// # Errors
-    /// As [`Settings::validate`] and, on a GPU, as [`Cloth::on_gpu`]; then nothing has changed.
-    pub async fn set_method(&mut self, method: Method) -> Result<()> {
-        let (settings, recorded) = self.recorded_with(method)?;
-        match &mut self.engine {
-            Engine::Cpu(runner) => {
-                *runner = cpu::Runner::new(&first(&self.basis, &settings).every_kernel(&recorded.plan)?, &self.fields)?;
-            }
-            Engine::Gpu(runner) => {
-                runner.prepare(&first(&self.basis, &settings).every_kernel(&recorded.plan)?, &self.fields).await?;
-                runner.assemble(&recorded.program)?;
-            }
-        }
-        (self.settings, self.recorded) = (settings, recorded);
-        Ok(())
-    }
-
-    /// [`Cloth::set_method`] for callers that are not async.
-    ///
-    /// # Errors
-    /// As [`Cloth::set_method`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn set_method_blocking(&mut self, method: Method) -> Result<()> {
-        pollster::block_on(self.set_method(method))
-    }
-
-    /// Settings and recording with another solver.
-    fn recorded_with(&self, method: Method) -> Result<(Settings, Recorded)> {
-        method.solver().validate()?;
-        let settings = Settings { method, ..self.settings.clone() };
-        let recorded = self.writer(&settings).record(self.recorded.asked, None)?;
-        Ok((settings, recorded))
-    }
-
-    fn writer<'a>(&'a self, settings: &'a Settings) -> Writer<'a> {
-        Writer { basis: &self.basis, settings, frame: self.frame, held: self.held > 0 }
-    }
-
-    /// Changes parameters of the solver: those that its documentation calls live cost nothing, counts record the step
-    /// anew. For another solver there is [`Cloth::set_method`].
+    /// A strain limit that is ten times smaller (1 % → 0.1 %) is held at the end of the next frame already: measured in
+    /// hung, draped and blown sheets of up to 71 × 71 vertices, in motion and at rest. Where that frame is not enough,
+    /// the device has metered by how much and cuts the next one into more substeps; cloth that two pins stretch
+    /// ([`crate::scene::patch`]) and limits a thousand times smaller take up to three frames. Frames that are over the
+    /// new limit are reported so, whatever the old one was.
     ///
     /// ```
-    /// # use taut::{Cloth, Jacobi, Method, Settings, scene};
-    /// let method = Method::Jacobi(Jacobi::default());
-    /// let mut cloth = Cloth::on_cpu(scene::curtain(8)?, Settings { method, ..Default::default() })?;
-    /// cloth.tune(Method::Jacobi(Jacobi { relaxation: 0.8, ..Default::default() }))?;
+    /// use taut::{Cloth, Jacobi, Method, scene};
+    ///
+    /// let mut cloth = Cloth::on_cpu(scene::curtain(8)?)?;
+    /// cloth.change(|settings| settings.strain_limit = 0.001)?;
+    /// cloth.change(|settings| settings.method = Method::Jacobi(Jacobi { relaxation: 0.8, ..Default::default() }))?;
     /// # Ok::<(), taut::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a parameter, [`Error::Field`] if the solver has kernels that were never prepared; then
-    /// nothing has changed.
-    pub fn tune(&mut self, method: Method) -> Result<()> {
-        let (settings, recorded) = self.recorded_with(method)?;
-        match &mut self.engine {
-            Engine::Cpu(runner) => {
-                *runner = cpu::Runner::new(&first(&self.basis, &settings).every_kernel(&recorded.plan)?, &self.fields)?;
-            }
-            Engine::Gpu(runner) => runner.assemble(&recorded.program)?,
+    /// As [`Settings::validate`]; [`Error::Fixed`] for other stages; [`Error::Field`] for a solver whose fields this
+    /// cloth does not have; on a GPU as [`Cloth::on_gpu`]. Then nothing has changed.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn change(&mut self, change: impl FnOnce(&mut Settings)) -> Result<()> {
+        pollster::block_on(self.change_async(change))
+    }
+
+    /// [`Cloth::change`] as a future.
+    ///
+    /// # Errors
+    /// As [`Cloth::change`].
+    pub async fn change_async(&mut self, change: impl FnOnce(&mut Settings)) -> Result<()> {
+        let mut settings = self.settings.clone();
+        change(&mut settings);
+        settings.validate_at(self.basis.resolution)?;
+        let (wanted, made_with) = (&settings.stages, &self.settings.stages);
+        if wanted.len() != made_with.len() || !wanted.iter().zip(made_with).all(|(a, b)| Arc::ptr_eq(a, b)) {
+            return Err(Error::Fixed { field: "stages" });
         }
-        (self.settings, self.recorded) = (settings, recorded);
+        if !recording::alike(&settings, &self.settings) {
+            for spec in settings.method.solver().fields() {
+                self.fields.index(spec.name)?;
+            }
+            let recorded = self.writer(&settings).record(self.recorded.asked, None)?;
+            let every = first(&self.basis, &settings).every_kernel(&recorded.plan)?;
+            match &mut self.engine {
+                Engine::Cpu(runner) => *runner = cpu::Runner::new(&every, &self.fields)?,
+                Engine::Gpu(runner) => {
+                    runner.prepare(&every, &self.fields).await?;
+                    runner.assemble(&recorded.program)?;
+                }
+            }
+            self.recorded = recorded;
+        }
+        if settings.stepping == Stepping::Bdf2 && self.settings.stepping != Stepping::Bdf2 {
+            // Euler steps keep no past that a second-order step could go on from: moving to the same place forgets it.
+            self.relocation.get_or_insert_default();
+        }
+        self.settings = settings;
         Ok(())
+    }
+
+    fn writer<'a>(&'a self, settings: &'a Settings) -> Writer<'a> {
+        Writer { basis: &self.basis, settings, frame: self.frame, held: self.held > 0 }
     }
 
     /// Simulates a frame. On a GPU this submits to the queue and waits for it.
@@ -484,11 +462,13 @@ impl Cloth {
     /// CPU too.
     ///
     /// ```
-    /// # use taut::{Cloth, Settings, scene};
-    /// let mut cloth = Cloth::on_cpu(scene::hang(31)?, Settings { damping: 0.001, ..Default::default() })?;
+    /// # use taut::{Cloth, scene};
+    /// let mut scene = scene::hang(31)?;
+    /// scene.settings.damping = 0.001;
+    /// let mut cloth = Cloth::on_cpu(scene)?;
     /// let cost = cloth.frame_cost(1.0 / 60.0)?;
     /// if cloth.settings().dispatch_budget < cost.enough {
-    ///     cloth.change(|live| live.dispatch_budget = cost.enough)?;
+    ///     cloth.change(|settings| settings.dispatch_budget = cost.enough)?;
     /// }
     /// # Ok::<(), taut::Error>(())
     /// ```

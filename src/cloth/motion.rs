@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use taut::scene::{self, Key, Motion, PinGroup};
-//! use taut::{Cloth, FrameInput, Pose, Settings};
+//! use taut::{Cloth, FrameInput, Pose};
 //!
 //! let mut scene = scene::hang(8)?;
 //! let lifted = Key { time: 0.5, pose: Pose { translation: [0.0, 0.1, 0.0], ..Pose::default() } };
@@ -16,7 +16,7 @@
 //! scene.script.pins.push(pins);
 //!
 //! let script = scene.script.clone();
-//! let mut cloth = Cloth::on_cpu(scene, Settings::default())?;
+//! let mut cloth = Cloth::on_cpu(scene)?;
 //! script.begin(&mut cloth)?;
 //! for frame in 0..30 {
 //!     let dt = 1.0 / 60.0;

@@ -194,12 +194,12 @@ impl Judge {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cloth, FrameInput, Settings, scene};
+    use crate::{Cloth, FrameInput, scene};
 
     /// A row of edges that is taut between a pin and a hold is singular, and what a solve says of it may be infinite.
     #[test]
     fn a_tension_without_a_number_is_not_handed_out() {
-        let mut cloth = Cloth::on_cpu(scene::chain(5).unwrap(), Settings::default()).unwrap();
+        let mut cloth = Cloth::on_cpu(scene::chain(5).unwrap()).unwrap();
         cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() }).unwrap();
         let before = cloth.most_loaded_edge().unwrap().unwrap();
         // Finite, but not over a mass and a length.

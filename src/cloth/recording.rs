@@ -23,6 +23,34 @@ pub(super) struct RecordedFor {
     frame: Option<u64>,
 }
 
+/// Whether recordings with these settings are the same, apart from what [`RecordedFor`] tells.
+pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
+    let recorded = |settings: &Settings| {
+        let Settings {
+            method: _,
+            stages: _, // Those of a cloth are always the same.
+            area_limit,
+            stepping,
+            contact_rounds,
+            // What decides the plan or is told every frame.
+            strain_limit: _,
+            stretch_min: _,
+            stretch_max: _,
+            gravity: _,
+            drag: _,
+            wind: _,
+            substeps: _,
+            damping: _,
+            elasticity: _,
+            rest_speed: _,
+            dispatches_per_submission: _,
+            dispatch_budget: _,
+        } = settings;
+        (*area_limit, *stepping, *contact_rounds)
+    };
+    a.method == b.method && recorded(a) == recorded(b)
+}
+
 /// The current recording.
 #[derive(Debug)]
 pub(super) struct Recorded {
@@ -154,7 +182,7 @@ mod tests {
 
     /// Largest strain and fewest substeps of 30 frames as a budget of dispatches leaves them, on the CPU.
     fn recorded(scene: Scene, budget: impl FnOnce(FrameCost) -> u64) -> (f64, u32) {
-        let mut cloth = Cloth::on_cpu(scene, Settings { damping: 0.001, ..Default::default() }).unwrap();
+        let mut cloth = Cloth::on_cpu(scene.with_settings(Settings { damping: 0.001, ..Default::default() })).unwrap();
         let budget = budget(cloth.frame_cost(FRAME.dt).unwrap());
         let (mut worst, mut fewest) = (0.0, u32::MAX);
         for _ in 0..30 {

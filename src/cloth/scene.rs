@@ -19,7 +19,7 @@ pub struct Scene {
     pub start: Vec<[f32; 3]>,
     /// What is around it.
     pub solids: Vec<Solid>,
-    /// The settings it is meant for: wind, one-sided edges. A cloth is made with settings of the caller's choice.
+    /// How it is simulated: what a cloth that is made of the scene begins with.
     pub settings: Settings,
     /// What moves in the course of the scene; whoever steps the cloth applies it ([`Script::frame`]).
     pub script: Script,
@@ -30,6 +30,22 @@ impl Scene {
     pub fn new(name: impl Into<Cow<'static, str>>, mesh: Mesh, start: Vec<[f32; 3]>) -> Self {
         let (solids, settings, script) = (Vec::new(), Settings::default(), Script::default());
         Self { name: name.into(), mesh, start, solids, settings, script }
+    }
+
+    /// The same scene, simulated with other settings.
+    ///
+    /// ```
+    /// use taut::{Cloth, Settings, scene};
+    ///
+    /// // In still air: the wind of the flag is one of its settings.
+    /// let calm = scene::flag(8)?.with_settings(Settings::default());
+    /// assert!(Cloth::on_cpu(calm)?.settings().wind.is_none());
+    /// assert!(Cloth::on_cpu(scene::flag(8)?)?.settings().wind.is_some());
+    /// # Ok::<(), taut::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_settings(self, settings: Settings) -> Self {
+        Self { settings, ..self }
     }
 
     /// The solids where they are after a time \[s\], as their velocities and the script say: for runs of which only the

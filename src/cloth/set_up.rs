@@ -22,9 +22,12 @@ use crate::stage::area::rest_areas;
 use crate::stage::bending::HingeRow;
 use crate::stage::freedom::FREE;
 
+/// What a cloth begins with.
+type SetUp = (Arc<Basis>, Vec<Solid>, Settings, Fields, Recorded);
+
 /// Validates everything and fills the fields.
-pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Basis>, Vec<Solid>, Fields, Recorded)> {
-    let Scene { mesh, mut start, solids, .. } = scene;
+pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
+    let Scene { mesh, mut start, solids, settings, .. } = scene;
     check_vectors("start", &start, mesh.vertex_count())?;
     let step_bounds = StepBounds::new(&mesh);
     if step_bounds.grading() > 1.0 {
@@ -39,7 +42,7 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Basis>, V
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
     let bend_incidence = bend_incidence(&mesh);
     let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len());
-    let mut fields = Fields::new(sizes, stages::fields(settings)?)?;
+    let mut fields = Fields::new(sizes, stages::fields(&settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
     for (span, yarn) in fields.get_mut::<YarnRow>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {
         let count = yarn.edges.end - yarn.edges.start;
@@ -83,8 +86,8 @@ pub(super) fn set_up(scene: Scene, settings: &Settings) -> Result<(Arc<Basis>, V
     });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&basis.step_bounds, 1.0 / 60.0).unwrap_or_default();
-    let recorded = Writer { basis: &basis, settings, frame: 0, held: false }.record(plan, None)?;
-    Ok((basis, solids, fields, recorded))
+    let recorded = Writer { basis: &basis, settings: &settings, frame: 0, held: false }.record(plan, None)?;
+    Ok((basis, solids, settings, fields, recorded))
 }
 
 /// Moves the free vertices of an exactly plane sheet out of its plane, by up to a thousandth of its shortest edge,

@@ -12,8 +12,8 @@ use crate::stage::integrate::Stepping;
 use crate::stage::wind::Wind;
 use crate::stage::{Stage, area};
 
-/// How a cloth is simulated. Stages are chosen once; the solver can be exchanged ([`crate::Cloth::set_method`]) and
-/// tuned ([`crate::Cloth::tune`]); what [`crate::Live`] has may be slid from frame to frame ([`crate::Cloth::change`]).
+/// How a cloth is simulated. A scene has them, its cloth begins with them, and [`crate::Cloth::change`] changes them
+/// from frame to frame, all but the `stages`.
 ///
 /// A plain structure, as all settings, inputs and parameters of solvers are: written with `..Default::default()` it
 /// stays valid when members are added, which is no breaking change.
@@ -53,7 +53,8 @@ pub struct Settings {
     /// while, its velocity is that of its motion, without what corrections of the strain leave in it; 0 for never
     /// ([`crate::stage::rest`]).
     pub rest_speed: f32,
-    /// Stages of the user's own, run before the prediction.
+    /// Stages of the user's own, run before the prediction. A cloth keeps those that it was made with: they have fields
+    /// in it.
     pub stages: Vec<Arc<dyn Stage>>,
     /// Dispatches in one submission at most, where this crate submits: long submissions block a desktop, and some
     /// systems kill them.

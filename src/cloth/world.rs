@@ -22,9 +22,9 @@ impl Cloth {
     /// keeps the limit from being held.
     ///
     /// ```
-    /// use taut::{Cloth, FrameInput, Hold, Settings, scene};
+    /// use taut::{Cloth, FrameInput, Hold, scene};
     ///
-    /// let mut cloth = Cloth::on_cpu(scene::sheet(8)?, Settings::default())?;
+    /// let mut cloth = Cloth::on_cpu(scene::sheet(8)?)?;
     /// cloth.hold(&[0, 7], Hold::Fixed)?;
     /// for _ in 0..30 {
     ///     cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;

@@ -13,10 +13,10 @@ use crate::error::{Error, Result};
 /// [`Cancel::reset`].
 ///
 /// ```
-/// use taut::{Cancel, Cloth, Error, FrameInput, Settings, scene};
+/// use taut::{Cancel, Cloth, Error, FrameInput, scene};
 ///
 /// let cancel = Cancel::default();
-/// let mut cloth = Cloth::on_cpu(scene::hang(9)?, Settings::default())?;
+/// let mut cloth = Cloth::on_cpu(scene::hang(9)?)?;
 /// cloth.set_cancel(Some(cancel.clone()));
 /// std::thread::spawn(move || cancel.cancel()).join().expect("nothing panics");
 /// let frame = FrameInput { dt: 1.0 / 60.0, ..Default::default() };

@@ -24,7 +24,7 @@ pub type Body = fn(&mut Run<'_>) -> Result<()>;
 #[non_exhaustive]
 pub enum Pattern {
     /// One invocation per element, which writes its own element, and may write its group's entry of a
-    /// [`Domain::Groups`] field.
+    /// [`Domain::Groups`](crate::engine::fields::Domain::Groups) field.
     Element,
     /// One invocation per element, which writes elements of others; disjoint by construction.
     Scatter,

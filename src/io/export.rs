@@ -75,11 +75,11 @@ impl Target {
 ///
 /// ```
 /// use taut::io::export::{Export, Target};
-/// use taut::{Cloth, FrameInput, Settings, scene};
+/// use taut::{Cloth, FrameInput, scene};
 ///
 /// # let directory = tempfile::tempdir().expect("a temporary directory");
 /// # let path = directory.path().join("cloth.###.ply");
-/// let mut cloth = Cloth::on_cpu(scene::hang(9)?, Settings::default())?;
+/// let mut cloth = Cloth::on_cpu(scene::hang(9)?)?;
 /// let mut export = Export::create(&Target::new(&path)?, cloth.mesh(), 10, 60.0)?; // e.g. frames/cloth.###.ply
 /// for _ in 0..10 {
 ///     cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;

@@ -96,7 +96,17 @@ impl Renderer {
     ///
     /// [`Error::OutOfRange`] for another number of samples, [`Error::Device`] if the device fails or cannot draw on
     /// such a target.
-    pub async fn new(
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn new(device: &wgpu::Device, queue: &wgpu::Queue, format: wgpu::TextureFormat, samples: u32) -> Result<Self> {
+        pollster::block_on(Self::new_async(device, queue, format, samples))
+    }
+
+    /// [`Renderer::new`] as a future.
+    ///
+    /// # Errors
+    ///
+    /// As [`Renderer::new`].
+    pub async fn new_async(
         device: &wgpu::Device,
         queue: &wgpu::Queue,
         format: wgpu::TextureFormat,
@@ -127,21 +137,6 @@ impl Renderer {
             shadow_group,
             rod: (corners, triangles, count),
         })
-    }
-
-    /// [`Renderer::new`] for callers that are not async.
-    ///
-    /// # Errors
-    ///
-    /// As [`Renderer::new`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn new_blocking(
-        device: &wgpu::Device,
-        queue: &wgpu::Queue,
-        format: wgpu::TextureFormat,
-        samples: u32,
-    ) -> Result<Self> {
-        pollster::block_on(Self::new(device, queue, format, samples))
     }
 
     /// The device.

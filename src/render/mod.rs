@@ -22,8 +22,7 @@
 //! let scene = scene::drape(12)?;
 //! let (studio, fabric) = (Studio::of(&scene), Fabric::new(&scene.mesh));
 //! let models: Vec<Model> = scene.solids.iter().map(|solid| Model::of(solid, &studio)).collect();
-//! let settings = scene.settings.clone();
-//! let mut cloth = Cloth::on_cpu(scene, settings)?;
+//! let mut cloth = Cloth::on_cpu(scene)?;
 //! cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
 //!
 //! let size = [160, 120];

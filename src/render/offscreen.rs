@@ -29,8 +29,18 @@ impl Offscreen {
     /// # Errors
     ///
     /// As [`Renderer::new`] and [`Renderer::canvas`]; [`Error::Limit`] if the picture does not fit into a buffer.
-    pub async fn new(gpu: &Gpu, size: [u32; 2]) -> Result<Self> {
-        let renderer = Renderer::new(gpu.device(), gpu.queue(), FORMAT, SAMPLES).await?;
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn new(gpu: &Gpu, size: [u32; 2]) -> Result<Self> {
+        pollster::block_on(Self::new_async(gpu, size))
+    }
+
+    /// [`Offscreen::new`] as a future.
+    ///
+    /// # Errors
+    ///
+    /// As [`Offscreen::new`].
+    pub async fn new_async(gpu: &Gpu, size: [u32; 2]) -> Result<Self> {
+        let renderer = Renderer::new_async(gpu.device(), gpu.queue(), FORMAT, SAMPLES).await?;
         let canvas = renderer.canvas(size)?;
         let row_bytes = (4 * size[0]).next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
         let bytes = u64::from(row_bytes) * u64::from(size[1]);
@@ -48,16 +58,6 @@ impl Offscreen {
         });
         outcome.await?;
         Ok(Self { renderer, canvas, target, view, rows, row_bytes })
-    }
-
-    /// [`Offscreen::new`] for callers that are not async.
-    ///
-    /// # Errors
-    ///
-    /// As [`Offscreen::new`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn new_blocking(gpu: &Gpu, size: [u32; 2]) -> Result<Self> {
-        pollster::block_on(Self::new(gpu, size))
     }
 
     /// The renderer, for skins and props.

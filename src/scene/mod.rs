@@ -23,8 +23,9 @@
 //! | [`mannequin`] | nothing | flat, above the shoulders of a dress form |
 //! | [`flag`] | the column x = 0 | upright in the wind |
 //!
-//! [`Scene::settings`] are those that a scene is meant for. With the feature `scene-files` every scene can be written
-//! to a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene is its [`Script`].
+//! [`Scene::settings`] are part of a scene: wind, one-sided edges, damping. With the feature `scene-files` every scene
+//! can be written to a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene is its
+//! [`Script`].
 //!
 //! A flat row between two pins, as in [`patch`] and [`curtain`], has one edge more than it has
 //! vertices that can move: its constraints are dependent, and solvers must cope. [`hang`] is the

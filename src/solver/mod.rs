@@ -137,6 +137,21 @@ impl Method {
     }
 }
 
+/// The same solver with the same parameters; one of the user's is equal to itself.
+impl PartialEq for Method {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Auto(a), Self::Auto(b)) => a == b,
+            (Self::GaussSeidel(a), Self::GaussSeidel(b)) => a == b,
+            (Self::Jacobi(a), Self::Jacobi(b)) => a == b,
+            (Self::FastProjection(a), Self::FastProjection(b)) => a == b,
+            (Self::YarnSweep(a), Self::YarnSweep(b)) => a == b,
+            (Self::Custom(a), Self::Custom(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
 impl Default for Method {
     fn default() -> Self {
         Self::Auto(Auto::default())

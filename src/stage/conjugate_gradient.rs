@@ -76,7 +76,7 @@ fn arguments(system: &System) -> [u32; 4] {
 
 /// Records a solve of so many words, of at most `iterations` iterations, with `apply` as its operator; returns the
 /// guard word of its loop. `precondition` may replace z = r/diagonal by something better: it writes `preconditioned`
-/// and the leaves of r·z and r·r ([`DOT_RESIDUALS`]) over the first `dotted` words, or nothing.
+/// and the leaves of r·z and r·r (`DOT_RESIDUALS`) over the first `dotted` words, or nothing.
 pub fn record(
     recorder: &mut Recorder<'_>,
     system: &System,

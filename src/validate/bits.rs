@@ -28,7 +28,7 @@ pub(super) fn checks(_: Depth) -> Vec<Check> {
     list.push(Check::new("limits/too-large", |subject| {
         let limits = wgpu::Limits { max_storage_buffer_binding_size: 1024, ..Gpu::required_limits() };
         let less = subject.with_limits(limits)?;
-        match Cloth::on_gpu_blocking(&less, scene::curtain(9)?, Settings::default()) {
+        match Cloth::on_gpu(&less, scene::curtain(9)?) {
             Err(Error::Limit { limit, .. }) => Ok(Seen::new(format!("refused, naming {limit}"))),
             Err(other) => Err(Failure::new(format!("refused, but not by the limit: {other}"))),
             Ok(_) => Err(Failure::new("a cloth beyond the limits of the device was accepted")),
@@ -52,7 +52,7 @@ fn equal([first, second]: [u64; 2], what: &str) -> Result<Seen, Failure> {
 /// As [`Cloth::on_gpu`] and [`Cloth::step`].
 pub fn fingerprint(gpu: &Gpu, solver: &str) -> Result<u64> {
     let settings = Settings { method: method(solver).unwrap_or_default(), strain_limit: 2e-3, ..Default::default() };
-    let mut cloth = Cloth::on_gpu_blocking(gpu, scene::hang(12)?, settings)?;
+    let mut cloth = Cloth::on_gpu(gpu, scene::hang(12)?.with_settings(settings))?;
     for _ in 0..4 {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }

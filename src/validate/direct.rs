@@ -47,7 +47,7 @@ fn step(subject: &Subject, solver: &str, name: &str) -> Result<Seen, Failure> {
         ..Default::default()
     };
     let velocities = velocities(&scene);
-    let mut cloth = Cloth::on_gpu_blocking(subject.gpu(), scene.clone(), settings)?;
+    let mut cloth = Cloth::on_gpu(subject.gpu(), scene.clone().with_settings(settings))?;
     cloth.set_state(&scene.start, &velocities)?;
     cloth.step(&FrameInput { dt: STEP, ..Default::default() })?;
     let found = cloth.snapshot()?;

@@ -15,7 +15,7 @@ pub(super) fn checks(_: Depth) -> Vec<Check> {
 
 fn overflow(subject: &Subject, solver: &str) -> Result<Seen, Failure> {
     let settings = Settings { method: method(solver).unwrap_or_default(), ..Default::default() };
-    let mut cloth = Cloth::on_gpu_blocking(subject.gpu(), scene::hang(9)?, settings)?;
+    let mut cloth = Cloth::on_gpu(subject.gpu(), scene::hang(9)?.with_settings(settings))?;
     let input = FrameInput { dt: FRAME, ..Default::default() };
     for _ in 0..3 {
         cloth.step(&input)?;

@@ -151,7 +151,7 @@ fn in_a_crowd(method: Method, elasticity: Elasticity) -> Result<Cloth> {
 }
 
 fn after_ten_frames(scene: Scene, settings: Settings) -> Result<Cloth> {
-    let mut cloth = Cloth::on_cpu(scene, settings)?;
+    let mut cloth = Cloth::on_cpu(scene.with_settings(settings))?;
     for _ in 0..10 {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }
@@ -192,7 +192,7 @@ pub fn planted() -> Check {
     Check::new("self-test/planted", |subject| {
         // Without springs: the bound is relative to the largest force.
         let settings = Settings { stages: vec![Arc::new(Planted)], substeps: Substeps::Fixed(4), ..Default::default() };
-        let mut cloth = Cloth::on_cpu(scene::chain(SIZE)?, settings)?;
+        let mut cloth = Cloth::on_cpu(scene::chain(SIZE)?.with_settings(settings))?;
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
         compare(subject, &cloth, u64::MAX)
     })

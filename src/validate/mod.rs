@@ -6,7 +6,7 @@
 //! ```no_run
 //! use taut::validate::{Depth, Subject, checks};
 //!
-//! for adapter in pollster::block_on(taut::Gpu::adapters()) {
+//! for adapter in taut::Gpu::adapters() {
 //!     let subject = Subject::open(adapter)?;
 //!     for check in checks(Depth::Quick) {
 //!         if let Err(failure) = check.run(&subject) {
@@ -64,7 +64,7 @@ impl Subject {
     /// # Errors
     /// As [`Gpu::open`].
     pub fn open(adapter: wgpu::Adapter) -> Result<Self> {
-        let gpu = Gpu::open_blocking(&adapter)?;
+        let gpu = Gpu::open(&adapter)?;
         Ok(Self { adapter, gpu })
     }
 
@@ -93,7 +93,7 @@ impl Subject {
         let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
         let (device, queue) = pollster::block_on(self.adapter.request_device(&descriptor))
             .map_err(|error| Error::Device { message: error.to_string() })?;
-        Gpu::new_blocking(&device, &queue)
+        Gpu::new(&device, &queue)
     }
 }
 

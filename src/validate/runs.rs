@@ -2,7 +2,6 @@
 
 use super::subjects::{FRAME, method};
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
-use crate::cloth::settings::Settings;
 use crate::cloth::{Cloth, FrameInput};
 use crate::error::Result;
 use crate::scene::Scene;
@@ -21,10 +20,10 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
 }
 
 fn run(subject: &Subject, solver: &str, name: &str) -> Result<Seen, Failure> {
-    let scene = Scene::named(name, SIZE)?;
-    let settings = Settings { method: method(solver).unwrap_or_default(), ..scene.settings.clone() };
-    let mut here = Cloth::on_cpu(scene.clone(), settings.clone())?;
-    let mut there = Cloth::on_gpu_blocking(subject.gpu(), scene, settings)?;
+    let mut scene = Scene::named(name, SIZE)?;
+    scene.settings.method = method(solver).unwrap_or_default();
+    let mut here = Cloth::on_cpu(scene.clone())?;
+    let mut there = Cloth::on_gpu(subject.gpu(), scene)?;
     let (mut worst, mut apart) = (0.0f64, 0.0f64);
     for frame in 0..FRAMES {
         let input = FrameInput { dt: FRAME, ..Default::default() };

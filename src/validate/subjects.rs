@@ -50,7 +50,7 @@ pub fn moving(scene: Scene, settings: Settings) -> Result<Cloth> {
     let pinned = scene.mesh.pins().first().copied();
     let free = (0..scene.mesh.vertex_count() as u32).find(|vertex| !scene.mesh.pins().contains(vertex));
     let settings = Settings { substeps: Substeps::Fixed(4), strain_limit: 1e-3, drag: 0.1, ..settings };
-    let mut cloth = Cloth::on_cpu(scene, settings)?;
+    let mut cloth = Cloth::on_cpu(scene.with_settings(settings))?;
     for _ in 0..6 {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }
@@ -100,7 +100,7 @@ pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
             ..Solid::new(shape).at(at)
         });
     }
-    let mut cloth = Cloth::on_cpu(scene, settings)?;
+    let mut cloth = Cloth::on_cpu(scene.with_settings(settings))?;
     cloth.hold(&[0], Hold::Fixed)?;
     cloth.hold(&[size - 1], Hold::Line { direction: [1.0, 2.0, 0.5] })?;
     cloth.hold(&[size * size - 1, size * size - size], Hold::Plane { normal: [0.1, 1.0, 0.3] })?;
@@ -116,7 +116,8 @@ pub fn resting(size: u32, settings: Settings) -> Result<Cloth> {
     let mut scene = scene::sheet(size)?;
     let ground = Solid::new(SolidShape::Plane).at([0.0, -0.01, 0.0]);
     scene.solids.push(Solid { thickness: 0.01, friction: 0.5, velocity: [0.004, 0.0, -0.002], ..ground });
-    let mut cloth = Cloth::on_cpu(scene, Settings { substeps: Substeps::Fixed(4), drag: 0.5, ..settings })?;
+    let mut cloth =
+        Cloth::on_cpu(scene.with_settings(Settings { substeps: Substeps::Fixed(4), drag: 0.5, ..settings }))?;
     for _ in 0..30 {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }
@@ -129,8 +130,8 @@ pub fn resting(size: u32, settings: Settings) -> Result<Cloth> {
 /// As [`Cloth::on_cpu`] and [`Cloth::step`].
 pub fn landing(size: u32, settings: Settings) -> Result<Cloth> {
     let settings = Settings { substeps: Substeps::Fixed(4), ..settings };
-    let mut cloth = Cloth::on_cpu(scene::drape(size)?, settings.clone())?;
-    let mut ahead = Cloth::on_cpu(scene::drape(size)?, settings)?;
+    let mut cloth = Cloth::on_cpu(scene::drape(size)?.with_settings(settings.clone()))?;
+    let mut ahead = Cloth::on_cpu(scene::drape(size)?.with_settings(settings))?;
     ahead.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     for _ in 0..60 {
         if touches(&ahead)? {

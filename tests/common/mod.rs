@@ -8,12 +8,8 @@ use taut::{Cloth, Elasticity, FrameInput, Gpu, Method, Scene, Settings, wgpu};
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
 /// failure where `TAUT_REQUIRE_GPU=1`.
 pub(crate) fn gpus() -> Vec<Gpu> {
-    let adapters = pollster::block_on(Gpu::adapters());
-    let gpus: Vec<Gpu> = adapters
-        .iter()
-        .filter(|a| Gpu::check(a).is_ok())
-        .filter_map(|a| pollster::block_on(Gpu::open(a)).ok())
-        .collect();
+    let adapters = Gpu::adapters();
+    let gpus: Vec<Gpu> = adapters.iter().filter(|a| Gpu::check(a).is_ok()).filter_map(|a| Gpu::open(a).ok()).collect();
     for gpu in &gpus {
         println!("adapter: {}", name(gpu));
     }
@@ -33,7 +29,7 @@ pub(crate) fn gpu() -> Option<Gpu> {
 pub(crate) fn kernel(name: &str) -> &'static Kernel {
     let scene = || taut::scene::hang(5).expect("a scene");
     let found = methods().find_map(|(_, method)| {
-        let cloth = Cloth::on_cpu(scene(), Settings { method, ..Default::default() }).expect("a cloth");
+        let cloth = Cloth::on_cpu(scene().with_settings(Settings { method, ..Default::default() })).expect("a cloth");
         let dispatches = cloth.program().dispatches();
         dispatches.iter().map(|dispatch| dispatch.kernel).find(|kernel| kernel.name == name)
     });
@@ -71,7 +67,7 @@ pub(crate) const FRAME: f32 = 1.0 / 60.0;
 
 /// A cloth on the CPU.
 pub(crate) fn cpu(scene: Scene, settings: Settings) -> Cloth {
-    Cloth::on_cpu(scene, settings).expect("the scene and the settings are valid")
+    Cloth::on_cpu(scene.with_settings(settings)).expect("the scene and the settings are valid")
 }
 
 /// Mean position of all vertices.
@@ -87,11 +83,11 @@ pub(crate) fn center(positions: &[[f32; 3]]) -> [f64; 3] {
 
 /// A limit-lowered device on the first adapter that computes.
 pub(crate) fn gpu_with(limits: wgpu::Limits) -> Option<Gpu> {
-    let adapters = pollster::block_on(Gpu::adapters());
+    let adapters = Gpu::adapters();
     let adapter = adapters.iter().find(|a| Gpu::check(a).is_ok())?;
     let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
     let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
-    pollster::block_on(Gpu::new(&device, &queue)).ok()
+    Gpu::new(&device, &queue).ok()
 }
 
 /// A cloth on the CPU for every solver on every built-in scene of a size.

@@ -189,13 +189,14 @@ impl Bench {
         let (scene_hash, printed) = (fingerprint(&scene), format!("{settings:?}"));
         // The first time without the pipelines that others have compiled.
         let gpu = match &place.gpu {
-            Some(gpu) if self.outcome.is_none() => Some(Gpu::new_blocking(gpu.device(), gpu.queue())?.timed()),
+            Some(gpu) if self.outcome.is_none() => Some(Gpu::new(gpu.device(), gpu.queue())?.timed()),
             other => other.clone(),
         };
+        let scene = scene.with_settings(settings);
         let clock = Instant::now();
         let mut cloth = match &gpu {
-            Some(gpu) => Cloth::on_gpu_blocking(gpu, scene, settings)?,
-            None => Cloth::on_cpu(scene, settings)?,
+            Some(gpu) => Cloth::on_gpu(gpu, scene)?,
+            None => Cloth::on_cpu(scene)?,
         };
         let compile = clock.elapsed().as_secs_f64();
         cloth.set_cancel(Some(bounds.cancel.clone()));

@@ -111,7 +111,7 @@ impl Place {
 
     /// A device with a clock of its own, where the adapter has one.
     fn on(adapter: &wgpu::Adapter) -> Result<Self> {
-        let gpu = pollster::block_on(Gpu::open_timed(adapter))?;
+        let gpu = Gpu::open_timed(adapter)?;
         let info = adapter.get_info();
         Ok(Self { gpu: Some(gpu), label: Gpu::label(&info), software: info.device_type == wgpu::DeviceType::Cpu })
     }
@@ -125,7 +125,7 @@ impl Place {
             return Ok((places, 1));
         }
         let found: Vec<wgpu::Adapter> =
-            pollster::block_on(Gpu::adapters()).into_iter().filter(|adapter| Gpu::check(adapter).is_ok()).collect();
+            Gpu::adapters().into_iter().filter(|adapter| Gpu::check(adapter).is_ok()).collect();
         let label = |adapter: &wgpu::Adapter| Gpu::label(&adapter.get_info());
         for name in names {
             let named = |adapter: &&wgpu::Adapter| label(adapter).to_lowercase().contains(&name.to_lowercase());
@@ -142,7 +142,7 @@ impl Place {
             return Ok((places, usual));
         }
         let backend = if quick && !found.is_empty() { Backend::Gpu } else { Backend::Auto };
-        let choice = backend.choose_blocking(None)?;
+        let choice = backend.choose(None)?;
         match choice.gpu.as_ref().and_then(Gpu::adapter).map(Gpu::label) {
             Some(chosen) => {
                 let adapter = found.iter().find(|adapter| label(adapter) == chosen);

@@ -133,7 +133,7 @@ pub(crate) fn validate(options: &Options) -> Result<Outcome> {
 
 /// The adapters that were asked for. Never none: the CPU is not compared with itself.
 fn adapters(options: &Options) -> Result<Vec<wgpu::Adapter>> {
-    let found = pollster::block_on(Gpu::adapters());
+    let found = Gpu::adapters();
     let labels: Vec<String> = found.iter().map(|adapter| Gpu::label(&adapter.get_info())).collect();
     let nothing = "NOTHING WAS VALIDATED: there is no graphics adapter that computes, only the CPU path itself, and \
                    comparing that with itself proves nothing";
@@ -154,7 +154,7 @@ fn adapters(options: &Options) -> Result<Vec<wgpu::Adapter>> {
     if options.all {
         return Ok(usable);
     }
-    let wanted = taut::Backend::Gpu.choose_blocking(None)?.gpu;
+    let wanted = taut::Backend::Gpu.choose(None)?.gpu;
     let label = wanted.as_ref().and_then(Gpu::adapter).map(Gpu::label).unwrap_or_default();
     let chosen = usable.into_iter().find(|adapter| Gpu::label(&adapter.get_info()) == label);
     Ok(vec![chosen.context("the chosen adapter is gone")?])

@@ -37,7 +37,7 @@ struct Paper {
 
 impl Easel {
     pub(super) fn new(state: &RenderState, gpu: &Gpu, cloth: &Cloth, studio: &Studio) -> Result<Self> {
-        let renderer = Renderer::new_blocking(&state.device, &state.queue, FORMAT, SAMPLES)?;
+        let renderer = Renderer::new(&state.device, &state.queue, FORMAT, SAMPLES)?;
         let fabric = Fabric::new(cloth.mesh());
         let models: Vec<Model> = cloth.solids().iter().map(|solid| Model::of(solid, studio)).collect();
         let skin = Skin::of_cloth(&renderer, cloth, &fabric)?;
@@ -99,7 +99,7 @@ impl Easel {
     ) -> Result<()> {
         let Some(paper) = &self.paper else { return Err(anyhow!("nothing was drawn yet")) };
         let size = paper.canvas.size();
-        let offscreen = Offscreen::new_blocking(&self.gpu, size)?;
+        let offscreen = Offscreen::new(&self.gpu, size)?;
         let renderer = offscreen.renderer();
         let skin = Skin::of_cloth(renderer, cloth, &self.fabric)?;
         let props: Vec<Prop> =

@@ -2,7 +2,7 @@
 //!
 //! | Module | |
 //! |---|---|
-//! | [`player`] | the simulation: frames, what they reached, what is slid live |
+//! | [`player`] | the simulation: frames, what they reached, what is changed while it runs |
 //! | [`grab`] | which vertex is under the pointer, and where it shall go |
 //! | [`easel`] | the picture in the middle, drawn from the simulation's buffers |
 //! | [`panel`] | buttons, sliders and plots |
@@ -25,7 +25,7 @@ use eframe::{NativeOptions, egui, wgpu};
 use serde_json::json;
 use taut::io::atomic::AtomicFile;
 use taut::render::Studio;
-use taut::{Gpu, Scene, Settings};
+use taut::{Gpu, Scene};
 
 use crate::Outcome;
 use crate::options::{BackendName, SubjectOptions};
@@ -72,7 +72,6 @@ impl Options {
 #[derive(Debug)]
 struct Show {
     scene: Scene,
-    settings: Settings,
     studio: Studio,
     fps: f64,
     backend: BackendName,
@@ -101,8 +100,7 @@ pub(crate) fn view(options: &Options) -> Result<Outcome> {
     let show = Show {
         hint: scene.stays_flat(&settings).then_some(scene::FLAT),
         studio: Studio::of(&scene),
-        scene,
-        settings,
+        scene: scene.with_settings(settings),
         fps: subject.fps,
         backend: subject.backend,
         named: subject.adapter.is_some(),

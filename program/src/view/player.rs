@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use taut::render::Camera;
 use taut::scene::{PinGroup, Script};
-use taut::{Cloth, FrameInput, Gpu, Hold, Method, PinTarget, Report, Scene, Settings, Snapshot, Wind};
+use taut::{Cloth, FrameInput, Gpu, Hold, Method, PinTarget, Report, Scene, Snapshot, Wind};
 
 use super::grab::{self, Grab};
 use crate::summary::Tally;
@@ -46,11 +46,11 @@ pub(super) struct Player {
 
 impl Player {
     /// A cloth on a device, or on the CPU.
-    pub(super) fn new(gpu: Option<&Gpu>, scene: Scene, settings: Settings, fps: f64, playing: bool) -> Result<Self> {
+    pub(super) fn new(gpu: Option<&Gpu>, scene: Scene, fps: f64, playing: bool) -> Result<Self> {
         let script = scene.script.clone();
         let mut cloth = match gpu {
-            Some(gpu) => Cloth::on_gpu_blocking(gpu, scene, settings)?,
-            None => Cloth::on_cpu(scene, settings)?,
+            Some(gpu) => Cloth::on_gpu(gpu, scene)?,
+            None => Cloth::on_cpu(scene)?,
         };
         script.begin(&mut cloth)?;
         let (positions, triangles) = (cloth.snapshot()?.positions, cloth.mesh().triangles());
@@ -264,19 +264,19 @@ impl Player {
     }
 
     pub(super) fn set_method(&mut self, method: Method) {
-        self.noted(|player| Ok(player.cloth.set_method_blocking(method)?));
+        self.noted(|player| Ok(player.cloth.change(|settings| settings.method = method)?));
     }
 
     pub(super) fn set_strain_limit(&mut self, limit: f32) {
-        self.noted(|player| Ok(player.cloth.change(|live| live.strain_limit = limit)?));
+        self.noted(|player| Ok(player.cloth.change(|settings| settings.strain_limit = limit)?));
     }
 
     pub(super) fn set_gravity(&mut self, gravity: [f32; 3]) {
-        self.noted(|player| Ok(player.cloth.change(|live| live.gravity = gravity)?));
+        self.noted(|player| Ok(player.cloth.change(|settings| settings.gravity = gravity)?));
     }
 
     pub(super) fn set_wind(&mut self, wind: Option<Wind>) {
-        self.noted(|player| Ok(player.cloth.change(|live| live.wind = wind)?));
+        self.noted(|player| Ok(player.cloth.change(|settings| settings.wind = wind)?));
     }
 
     /// Does something, and remembers why it could not be done.
@@ -299,7 +299,7 @@ mod tests {
         let vertex = 72;
         let camera = Camera { eye: [0.5, 3.0, 0.5], target: [0.5, 0.0, 0.5], up: [0.0, 0.0, -1.0], fov: 0.8 };
         let seen = |place: Vec3| camera.project(place.to_array(), 1.5).unwrap();
-        let mut player = Player::new(None, scene, Settings::default(), 60.0, false).unwrap();
+        let mut player = Player::new(None, scene, 60.0, false).unwrap();
         let place = |player: &Player| Vec3::from(player.positions()[vertex]);
         assert!(player.take(&camera, seen(place(&player)), 1.5));
         assert_eq!(player.grabbed(), Some(vertex as u32));

@@ -50,7 +50,7 @@ impl<'a> Window<'a> {
         ending: &'a mut Option<Ending>,
     ) -> Result<Self> {
         let state = context.wgpu_render_state.as_ref().ok_or_else(|| anyhow!("the window has no wgpu device"))?;
-        let gpu = Gpu::new_blocking(&state.device, &state.queue)?;
+        let gpu = Gpu::new(&state.device, &state.queue)?;
         let info = state.adapter.get_info();
         let adapter = Gpu::label(&info);
         let software = info.device_type == wgpu::DeviceType::Cpu;
@@ -60,7 +60,7 @@ impl<'a> Window<'a> {
             BackendName::Auto => !software || show.named,
         };
         let name = show.scene.name.to_string();
-        let player = Player::new(on_gpu.then_some(&gpu), show.scene, show.settings, show.fps, !show.paused)?;
+        let player = Player::new(on_gpu.then_some(&gpu), show.scene, show.fps, !show.paused)?;
         let easel = Easel::new(state, &gpu, player.cloth(), &show.studio)?;
         let vertices = crate::output::count(player.cloth().mesh().vertex_count() as u64);
         let place = match on_gpu {

@@ -58,7 +58,16 @@ impl Gpu {
     /// # Errors
     /// [`Error::Limit`] if the device was made with limits under [`Gpu::required_limits`], [`Error::Device`] if it is
     /// broken.
-    pub async fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Self> {
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Self> {
+        pollster::block_on(Self::new_async(device, queue))
+    }
+
+    /// [`Gpu::new`] as a future.
+    ///
+    /// # Errors
+    /// As [`Gpu::new`].
+    pub async fn new_async(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Self> {
         check_limits(&device.limits())?;
         runner::check_device(device)?;
         let (range_layout, outcome) = scoped(device, || {

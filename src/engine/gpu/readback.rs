@@ -89,14 +89,23 @@ impl Staging {
     }
 
     fn copied(&self, outcome: Option<Result<(), wgpu::BufferAsyncError>>) -> Result<Vec<u8>> {
-        let failed = |message: String| check_device(&self.device).err().unwrap_or(Error::Device { message });
-        outcome
-            .ok_or_else(|| failed("a read-back never arrives: its encoder was not submitted".into()))?
-            .map_err(|error| failed(error.to_string()))?;
-        let view = self.buffer.slice(..).get_mapped_range().map_err(|error| failed(error.to_string()))?;
+        outcome.ok_or_else(|| self.failed(NOT_SUBMITTED))?.map_err(|error| self.failed(error))?;
+        let view = self.buffer.slice(..).get_mapped_range().map_err(|error| self.failed(error))?;
         Ok(view.to_vec())
     }
+
+    /// What a failure is, if the device is not lost.
+    fn failed(&self, message: impl ToString) -> Error {
+        check_device(&self.device).err().unwrap_or_else(|| Error::Device { message: message.to_string() })
+    }
 }
+
+const NOT_SUBMITTED: &str = "a read-back never arrives: its encoder was not submitted";
+
+/// Looks at the device before an encoder is taken for one that was not submitted, a millisecond apart. The first finds
+/// it done; what is left is the moment in which another thread that polls delivers.
+#[cfg(not(target_arch = "wasm32"))]
+const LOOKS: u32 = 1000;
 
 /// A report that is on its way from the GPU.
 ///
@@ -138,11 +147,28 @@ impl<T> Pending<T> {
         Some(bytes.and_then(|bytes| (self.decode.0)(&bytes)))
     }
 
-    /// Waits until it has arrived; somebody must poll the device meanwhile (a browser does).
+    /// Polls the device until it has arrived.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`], [`Error::Device`] if its encoder was dropped.
-    pub async fn wait(self) -> Result<T> {
+    /// As [`Pending::try_take`]; [`Error::Device`] also if its encoder was not submitted.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn wait(mut self) -> Result<T> {
+        for _ in 0..LOOKS {
+            let polled = self.staging.device.poll(wgpu::PollType::wait_indefinitely());
+            polled.map_err(|error| self.staging.failed(error))?;
+            if let Some(outcome) = self.try_take() {
+                return outcome;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Err(self.staging.failed(NOT_SUBMITTED))
+    }
+
+    /// [`Pending::wait`] for a browser, or where another thread polls the device.
+    ///
+    /// # Errors
+    /// As [`Pending::try_take`].
+    pub async fn wait_async(self) -> Result<T> {
         let outcome = self.staging.arrived.receive().await;
         let bytes = self.staging.copied(outcome)?;
         (self.decode.0)(&bytes)

@@ -42,7 +42,16 @@ impl Backend {
     /// # Errors
     /// [`Error::NoAdapter`] if a named adapter, or any for [`Backend::Gpu`], does not exist; with [`Backend::Gpu`]
     /// also [`Error::NoCompute`], [`Error::Limit`] and [`Error::Device`].
-    pub async fn choose(self, adapter: Option<&str>) -> Result<Choice> {
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn choose(self, adapter: Option<&str>) -> Result<Choice> {
+        pollster::block_on(self.choose_async(adapter))
+    }
+
+    /// [`Backend::choose`] as a future.
+    ///
+    /// # Errors
+    /// As [`Backend::choose`].
+    pub async fn choose_async(self, adapter: Option<&str>) -> Result<Choice> {
         if self == Self::Cpu {
             return Ok(Choice::cpu("the CPU was asked for"));
         }
@@ -87,15 +96,6 @@ impl Backend {
             Some(error) if self == Self::Gpu => Err(error),
             _ => Ok(Choice::cpu(reason)),
         }
-    }
-
-    /// [`Backend::choose`] for callers that are not async.
-    ///
-    /// # Errors
-    /// As [`Backend::choose`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn choose_blocking(self, adapter: Option<&str>) -> Result<Choice> {
-        pollster::block_on(self.choose(adapter))
     }
 }
 
@@ -142,14 +142,20 @@ async fn open(adapter: &wgpu::Adapter, required_features: wgpu::Features) -> Res
         })
         .await
         .map_err(|error| Error::Device { message: error.to_string() })?;
-    let mut gpu = Gpu::new(&device, &queue).await?;
+    let mut gpu = Gpu::new_async(&device, &queue).await?;
     gpu.info = Some(adapter.get_info());
     Ok(gpu)
 }
 
 impl Gpu {
     /// All adapters of this machine, in the order of enumeration.
-    pub async fn adapters() -> Vec<wgpu::Adapter> {
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn adapters() -> Vec<wgpu::Adapter> {
+        pollster::block_on(adapters())
+    }
+
+    /// [`Gpu::adapters`] as a future.
+    pub async fn adapters_async() -> Vec<wgpu::Adapter> {
         adapters().await
     }
 
@@ -157,7 +163,16 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`Gpu::check`], and [`Error::Device`] if the request fails.
-    pub async fn open(adapter: &wgpu::Adapter) -> Result<Self> {
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn open(adapter: &wgpu::Adapter) -> Result<Self> {
+        pollster::block_on(Self::open_async(adapter))
+    }
+
+    /// [`Gpu::open`] as a future.
+    ///
+    /// # Errors
+    /// As [`Gpu::open`].
+    pub async fn open_async(adapter: &wgpu::Adapter) -> Result<Self> {
         open(adapter, wgpu::Features::empty()).await
     }
 
@@ -165,27 +180,18 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`Gpu::open`].
-    pub async fn open_timed(adapter: &wgpu::Adapter) -> Result<Self> {
-        let features = adapter.features() & wgpu::Features::TIMESTAMP_QUERY;
-        Ok(open(adapter, features).await?.timed())
-    }
-
-    /// [`Gpu::new`] for callers that are not async.
-    ///
-    /// # Errors
-    /// As [`Gpu::new`].
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn new_blocking(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Self> {
-        pollster::block_on(Self::new(device, queue))
+    pub fn open_timed(adapter: &wgpu::Adapter) -> Result<Self> {
+        pollster::block_on(Self::open_timed_async(adapter))
     }
 
-    /// [`Gpu::open`] for callers that are not async.
+    /// [`Gpu::open_timed`] as a future.
     ///
     /// # Errors
     /// As [`Gpu::open`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn open_blocking(adapter: &wgpu::Adapter) -> Result<Self> {
-        pollster::block_on(Self::open(adapter))
+    pub async fn open_timed_async(adapter: &wgpu::Adapter) -> Result<Self> {
+        let features = adapter.features() & wgpu::Features::TIMESTAMP_QUERY;
+        Ok(open(adapter, features).await?.timed())
     }
 
     /// Name and graphics API of an adapter, as `--adapter` compares it.

@@ -33,8 +33,8 @@
 //! let scene = Scene::from_toml(text, None)?;
 //! assert_eq!(scene.mesh.vertex_count(), 117);
 //!
-//! let (script, settings) = (scene.script.clone(), scene.settings.clone());
-//! let mut cloth = Cloth::on_cpu(scene, settings)?;
+//! let script = scene.script.clone();
+//! let mut cloth = Cloth::on_cpu(scene)?;
 //! script.begin(&mut cloth)?;
 //! for frame in 0..12 {
 //!     let pin_targets = script.frame(&mut cloth, f64::from(frame) / 60.0, 1.0 / 60.0)?;
@@ -160,7 +160,7 @@
 //! | `repeat` | start again after the last key, which must be back at the start | `false` |
 //!
 //! Between two keys both speeds are constant; a rotation from one key to the next is at most half a turn. Before
-//! the first key of a later time it moves from the start. See [`super::motion`].
+//! the first key of a later time it moves from the start. See [`super::Motion`].
 //!
 //! ## World and wind
 //!
