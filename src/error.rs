@@ -399,7 +399,7 @@ pub enum Error {
         /// The name.
         path: PathBuf,
         /// What is wrong with it.
-        problem: &'static str,
+        problem: String,
     },
 
     /// A mesh cannot be read from a file.

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use taut::io::export::Target;
+use taut::io::export::{FORMATS, Target};
 use taut::scene::{Noise, SceneFile};
 use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
@@ -29,9 +29,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Write all frames to this file, too; repeatable. .pc2, .mdd, .npy; .obj, .ply: a file per frame where the
-    /// name has #### or %04d for its number, else the last frame
-    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(export))]
+    #[arg(long, value_name = "FILE", help = exports(), value_parser = OsStringValueParser::new().try_map(export))]
     pub(crate) export: Vec<Target>,
 
     /// Write the report as JSON to this file, or to standard output for -
@@ -334,6 +332,20 @@ fn seed(text: &str) -> Result<u64, String> {
 /// Names of files need not be Unicode.
 fn export(name: OsString) -> Result<Target, String> {
     Target::new(name).map_err(|error| error.to_string())
+}
+
+/// What `--export` is for, with the formats that there are.
+fn exports() -> String {
+    let extensions = |numbered: bool| {
+        let formats = FORMATS.iter().filter(|format| format.numbered() == numbered);
+        formats.map(|format| format!(".{}", format.extension)).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "Write all frames to this file, too; repeatable. {}; {}: a file per frame where the name has #### or %04d for \
+         its number, else the last frame",
+        extensions(false),
+        extensions(true)
+    )
 }
 
 /// With an exponent where there would be many digits.
