@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use taut::io::export::{FORMATS, Target};
 use taut::scene::{Noise, SceneFile};
-use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
+use taut::{Backend, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 use crate::render::PictureOptions;
 use crate::scene::{self, SceneParser};
@@ -186,25 +186,15 @@ impl SubjectOptions {
         // The solver that a file names keeps its parameters.
         let named = settings.method.solver().name();
         if self.decides("solver") && (!scene::is_file(&self.scene) || self.solver != named) {
-            settings.method = Method::named(&self.solver).unwrap_or_default();
+            settings.method = Method::named(&self.solver).with_context(|| format!("no solver is {}", self.solver))?;
         }
-        if self.decides("preconditioner") {
-            settings.method = self.preconditioned(settings.method);
+        if let (true, Method::FastProjection(solver)) = (self.decides("preconditioner"), &mut settings.method) {
+            solver.preconditioner = Preconditioner::named(&self.preconditioner).unwrap_or_default();
         }
         for (parameter, value) in &self.set {
             settings.method.set(parameter, value).map_err(|problem| anyhow::anyhow!("--set: {problem}"))?;
         }
         Ok(settings)
-    }
-
-    fn preconditioned(&self, method: Method) -> Method {
-        match method {
-            Method::FastProjection(solver) => {
-                let preconditioner = Preconditioner::named(&self.preconditioner).unwrap_or_default();
-                Method::FastProjection(FastProjection { preconditioner, ..solver })
-            }
-            method => method,
-        }
     }
 
     /// Length of a frame \[s\].
