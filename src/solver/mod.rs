@@ -18,7 +18,8 @@
 //! | [`Auto`] | one of the last two | not with n | always; it is the default |
 //!
 //! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
-//! parameters, fields of its own, Rust bodies and `record`; `mod` and a line of the list here. CONTRIBUTING.md has more.
+//! parameters, fields of its own, Rust bodies and `record`; `mod` and a line of the list here. CONTRIBUTING.md has
+//! more.
 
 pub mod auto;
 pub(crate) mod bundle;

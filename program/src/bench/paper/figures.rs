@@ -119,8 +119,8 @@ impl Run {
 
     fn prepare(&mut self, budget: f64, cancel: &Cancel) -> Result<()> {
         match self {
-            // Point solvers are the strain limiting of the paper: as its other methods, at the step that suits it. Ours choose
-            // themselves.
+            // Point solvers are the strain limiting of the paper: as its other methods, at the step that suits it. Ours
+            // choose themselves.
             Self::Ours(bench) if pointwise(bench.solver()) => bench.search_substeps(budget, cancel),
             Self::Ours(_) => Ok(()),
             Self::Theirs(contest) => contest.prepare(cancel),
