@@ -10,7 +10,7 @@ use taut::engine::cpu::Runner;
 use taut::engine::fields::Fields;
 use taut::engine::program::{Item, Program};
 use taut::solid::{Grid, icosphere};
-use taut::validate::{crowded, everything_else, method, moving, windy};
+use taut::validate::{crowded, everything_else, moving, solvers, windy};
 use taut::{Cloth, FrameInput, Mesh, MeshDescriptor, Result, Scene, Settings, Topology, scene};
 
 /// How long each is measured.
@@ -58,8 +58,8 @@ fn kernels(bench: &Bench) -> Result<()> {
     let mut crowd = crowded(bench.size(), Settings::default())?;
     crowd.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
     let mut cloths: Vec<Cloth> = vec![moving(scene::hang(bench.size())?, everything_else())?, crowd];
-    for solver in ["auto", "fast-projection", "fast-projection-diagonal", "gauss-seidel", "jacobi"] {
-        let settings = Settings { method: method(solver).unwrap_or_default(), ..windy() };
+    for (_, method) in solvers() {
+        let settings = Settings { method, ..windy() };
         cloths.push(moving(scene::hang(bench.size())?, settings)?);
     }
     let mut done: Vec<&str> = Vec::new();

@@ -74,8 +74,11 @@ fn grid_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
 
 // Gradient and value of the signed distance to the surface, thickness included; local coordinates.
 fn signed_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
-    var result = vec4<f32>(0.0, 1.0, 0.0, point.y);
-    if (solid.kind == SPHERE || solid.kind == CAPSULE) {
+    // Of a shape that is not known: out of reach.
+    var result = vec4<f32>(0.0, 1.0, 0.0, FAR);
+    if (solid.kind == PLANE) {
+        result.w = point.y;
+    } else if (solid.kind == SPHERE || solid.kind == CAPSULE) {
         var axial = point;
         if (solid.kind == CAPSULE) {
             axial.y -= clamp(point.y, -solid.size.y, solid.size.y);
@@ -103,7 +106,7 @@ fn signed_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
         } else {
             result = vec4<f32>(0.0, 0.0, side.z, beyond.z);
         }
-    } else if (solid.kind != PLANE) {
+    } else if (solid.kind == GRID) {
         result = grid_distance(solid, point);
         let steepness = length(result.xyz);
         if (steepness > 0.0) {
@@ -116,13 +119,16 @@ fn signed_distance(solid: SolidRow, point: vec3<f32>) -> vec4<f32> {
 
 // Radius of a ball that fits into a solid, or of one that its grid can tell.
 fn inner_radius(solid: SolidRow) -> f32 {
-    if (solid.kind == PLANE) {
-        return FAR;
+    if (solid.kind == SPHERE || solid.kind == CAPSULE) {
+        return solid.size.x;
     }
     if (solid.kind == BLOCK) {
         return min(min(solid.size.x, solid.size.y), solid.size.z);
     }
-    return select(solid.size.x, solid.spacing, solid.kind == GRID);
+    if (solid.kind == GRID) {
+        return solid.spacing;
+    }
+    return FAR; // solid.kind == PLANE, or one that is not known
 }
 
 // Normal and gap of the way from a to b, local coordinates: where it first meets the surface, or at its end.

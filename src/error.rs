@@ -406,7 +406,7 @@ pub enum Error {
         /// The name.
         path: PathBuf,
         /// What is wrong with it.
-        problem: &'static str,
+        problem: String,
     },
 
     /// A mesh cannot be read from a file.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-use taut::io::export::{Export, Format, Target};
+use taut::io::export::{Export, FORMATS, Target};
 use taut::io::sequence::{self, Pattern};
 use taut::io::{mdd, npy, obj, pc2, ply};
 use taut::report::{Strain, vertex_strain};
@@ -201,22 +201,33 @@ fn names_of_sequences_have_one_place_for_a_number() {
 
 #[test]
 fn formats_are_chosen_by_extension() {
-    let format = |name: &str| Target::new(name).map(|target| target.format());
-    for (name, expected) in [
-        ("a.pc2", Format::Pc2),
-        ("a.MDD", Format::Mdd),
-        ("b/a.npy", Format::Npy),
-        ("a.obj", Format::Obj),
-        ("a.####.ply", Format::Ply),
-    ] {
+    let format = |name: &str| Target::new(name).map(|target| target.format().extension);
+    for (name, expected) in [("a.pc2", "pc2"), ("a.MDD", "mdd"), ("b/a.npy", "npy"), ("a.obj", "obj")] {
         assert_eq!(format(name).expect(name), expected);
+    }
+    assert_eq!(format("a.####.ply").expect("a file per frame"), "ply");
+    // Of two formats of one extension the second would never be chosen.
+    for listed in FORMATS {
+        assert_eq!(Target::new(format!("a.{}", listed.extension)).expect("a listed format").format(), listed);
+        assert_eq!(FORMATS.iter().filter(|other| *other == listed).count(), 1, "{}", listed.extension);
+        assert_eq!(listed.extension, listed.extension.to_lowercase());
     }
     for name in ["a", "a.stl", "obj", ".ply", "a.abc"] {
         let error = format(name).expect_err(name).to_string();
-        assert_eq!(error, format!("{name} must end with .pc2, .mdd, .npy, .obj or .ply"));
+        assert!(error.starts_with(&format!("{name} must end with .pc2, .mdd, ")), "{error}");
+        let said = |extension: &str| error.split([' ', ',']).any(|word| word.strip_prefix('.') == Some(extension));
+        assert!(FORMATS.iter().all(|format| said(format.extension)), "{error}");
     }
-    let error = format("a.####.pc2").expect_err("one file for all").to_string();
-    assert_eq!(error, "a.####.pc2 is one file for all frames and has no place for a number");
+    for listed in FORMATS {
+        let name = format!("a.####.{}", listed.extension);
+        match format(&name) {
+            Ok(_) => assert!(listed.numbered(), "{name}"),
+            Err(error) => {
+                let expected = format!("{name} is one file for all frames and has no place for a number");
+                assert_eq!((error.to_string(), listed.numbered()), (expected, false));
+            }
+        }
+    }
 }
 
 #[test]
@@ -316,7 +327,9 @@ fn sequences_refuse_what_is_in_their_way() {
 fn frames_before_an_early_end_are_kept() {
     let mesh = mesh();
     let moved = |x: f32| -> Vec<[f32; 3]> { mesh.positions().iter().map(|[a, b, c]| [a + x, *b, *c]).collect() };
-    for name in ["a.pc2", "a.mdd", "a.npy", "a.obj", "a.ply", "a.##.obj", "a.##.ply"] {
+    let one = FORMATS.iter().map(|format| format!("a.{}", format.extension));
+    let many = FORMATS.iter().filter(|format| format.numbered()).map(|format| format!("a.##.{}", format.extension));
+    for name in &one.chain(many).collect::<Vec<_>>() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let export = |folder: &str, frames: u32| {
             let path = directory.path().join(folder);

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use taut::io::export::Target;
+use taut::io::export::{FORMATS, Target};
 use taut::scene::{Noise, SceneFile};
-use taut::{Backend, FastProjection, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
+use taut::{Backend, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 use crate::render::PictureOptions;
 use crate::scene::{self, SceneParser};
@@ -29,9 +29,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Write all frames to this file, too; repeatable. .pc2, .mdd, .npy; .obj, .ply: a file per frame where the
-    /// name has #### or %04d for its number, else the last frame
-    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(export))]
+    #[arg(long, value_name = "FILE", help = exports(), value_parser = OsStringValueParser::new().try_map(export))]
     pub(crate) export: Vec<Target>,
 
     /// Write the report as JSON to this file, or to standard output for -
@@ -188,25 +186,15 @@ impl SubjectOptions {
         // The solver that a file names keeps its parameters.
         let named = settings.method.solver().name();
         if self.decides("solver") && (!scene::is_file(&self.scene) || self.solver != named) {
-            settings.method = Method::named(&self.solver).unwrap_or_default();
+            settings.method = Method::named(&self.solver).with_context(|| format!("no solver is {}", self.solver))?;
         }
-        if self.decides("preconditioner") {
-            settings.method = self.preconditioned(settings.method);
+        if let (true, Method::FastProjection(solver)) = (self.decides("preconditioner"), &mut settings.method) {
+            solver.preconditioner = Preconditioner::named(&self.preconditioner).unwrap_or_default();
         }
         for (parameter, value) in &self.set {
             settings.method.set(parameter, value).map_err(|problem| anyhow::anyhow!("--set: {problem}"))?;
         }
         Ok(settings)
-    }
-
-    fn preconditioned(&self, method: Method) -> Method {
-        match method {
-            Method::FastProjection(solver) => {
-                let preconditioner = Preconditioner::named(&self.preconditioner).unwrap_or_default();
-                Method::FastProjection(FastProjection { preconditioner, ..solver })
-            }
-            method => method,
-        }
     }
 
     /// Length of a frame \[s\].
@@ -334,6 +322,20 @@ fn seed(text: &str) -> Result<u64, String> {
 /// Names of files need not be Unicode.
 fn export(name: OsString) -> Result<Target, String> {
     Target::new(name).map_err(|error| error.to_string())
+}
+
+/// What `--export` is for, with the formats that there are.
+fn exports() -> String {
+    let extensions = |numbered: bool| {
+        let formats = FORMATS.iter().filter(|format| format.numbered() == numbered);
+        formats.map(|format| format!(".{}", format.extension)).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "Write all frames to this file, too; repeatable. {}; {}: a file per frame where the name has #### or %04d for \
+         its number, else the last frame",
+        extensions(false),
+        extensions(true)
+    )
 }
 
 /// With an exponent where there would be many digits.

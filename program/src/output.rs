@@ -10,8 +10,8 @@ use console::Term;
 use serde_json::Value;
 use taut::Mesh;
 use taut::io::atomic::AtomicFile;
-use taut::io::export::Export;
-use taut::io::{obj, pc2};
+use taut::io::export::{Export, Target};
+use taut::io::obj;
 
 use crate::mesh::Origin;
 use crate::options::Options;
@@ -21,7 +21,6 @@ use crate::options::Options;
 #[derive(Debug)]
 pub(crate) struct Files {
     rest: Option<AtomicFile>,
-    cloth: Option<pc2::Writer>,
     exports: Vec<Export>,
     /// The stretch that counts as none.
     band: [f32; 2],
@@ -50,9 +49,9 @@ impl Files {
         band: [f32; 2],
         frames: u32,
     ) -> Result<Self> {
+        let export = |target: &Target| Export::create(target, mesh, frames + 1, options.subject.fps);
         let mut files = Self {
             rest: None,
-            cloth: None,
             exports: Vec::new(),
             band,
             reports: Vec::new(),
@@ -62,9 +61,7 @@ impl Files {
         if let Some(out) = &options.out {
             files.directories.make(out).with_context(|| format!("cannot make the directory {}", out.display()))?;
             let [rest, cloth, report] = ["rest.obj", "cloth.pc2", "report.json"].map(|name| out.join(name));
-            let points = u32::try_from(mesh.vertex_count())?;
-            let header = pc2::Header { points, samples: frames + 1, ..Default::default() };
-            files.cloth = Some(pc2::Writer::create(&cloth, header)?);
+            files.exports.push(export(&Target::new(&cloth)?)?);
             let textured = origin.map(|origin| &origin.render).filter(|render| !render.uvs.is_empty());
             files.rest = Some(match textured {
                 Some(render) => {
@@ -80,7 +77,7 @@ impl Files {
             let parent = target.path().parent().unwrap_or(Path::new(""));
             let context = || format!("cannot make the directory {}", parent.display());
             files.directories.make(parent).with_context(context)?;
-            files.exports.push(Export::create(target, mesh, frames + 1, options.subject.fps)?);
+            files.exports.push(export(target)?);
             files.paths.push(target.path().to_owned());
         }
         if let Some(json) = options.json.as_ref().filter(|_| !options.json_to_stdout()) {
@@ -92,9 +89,6 @@ impl Files {
 
     /// Adds a frame to everything that has frames.
     pub(crate) fn write_frame(&mut self, mesh: &Mesh, positions: &[[f32; 3]]) -> taut::Result<()> {
-        if let Some(cloth) = &mut self.cloth {
-            cloth.write_sample(positions)?;
-        }
         self.exports.iter_mut().try_for_each(|export| export.write_frame(mesh, self.band, positions))
     }
 
@@ -105,9 +99,6 @@ impl Files {
         for file in &mut self.reports {
             let path = file.path().to_owned();
             writeln!(file, "{report:#}").with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        if let Some(cloth) = self.cloth.take() {
-            if early.is_some() { cloth.finish_early()? } else { cloth.finish()? }
         }
         for export in self.exports.drain(..) {
             match early {

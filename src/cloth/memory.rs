@@ -130,7 +130,7 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
         between_pins: true,
     };
     let colors: Vec<_> = (0..families).map(|color| color..color + 1).collect();
-    let settings = Settings { wind: Some(settings.wind.unwrap_or_default()), ..settings.clone() };
+    let settings = settings.with_all_forces();
     let resident = specs.iter().enumerate().filter(|(_, spec)| spec.resident);
     let mut used: BTreeSet<usize> = resident.map(|(number, _)| number).collect();
     for both in [false, true] {

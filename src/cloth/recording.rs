@@ -17,8 +17,7 @@ pub(super) struct RecordedFor {
     budget: Option<u64>,
     /// Whether vertices may be held.
     held: bool,
-    /// Whether there is air.
-    windy: bool,
+    forces: [bool; 1],
     /// Number of the frame, where the solver's order varies with it.
     frame: Option<u64>,
 }
@@ -114,7 +113,7 @@ impl Writer<'_> {
             bounded: plan.bounded,
             budget,
             held: self.held,
-            windy: self.settings.wind.is_some(),
+            forces: self.settings.forces(),
             frame: self.settings.method.solver().varies().then_some(self.frame),
         }
     }
@@ -122,7 +121,7 @@ impl Writer<'_> {
     /// A program with every kernel that a frame may need, whatever its length and what the caller changes about it:
     /// springs may be integrated in both ways, vertices held or not, and wind may begin.
     pub(super) fn every_kernel(&self, plan: &Plan) -> Result<Program> {
-        let settings = &Settings { wind: Some(self.settings.wind.unwrap_or_default()), ..self.settings.clone() };
+        let settings = &self.settings.with_all_forces();
         let mut items = Vec::new();
         for both in [false, true] {
             let plan = Plan { implicit: both, most: 2, bounded: true, ..*plan };

@@ -143,6 +143,16 @@ impl Settings {
         self.method.solver().validate()
     }
 
+    /// Which forces are there, of those that may begin and end while a cloth runs: a recording depends on it.
+    pub(crate) fn forces(&self) -> [bool; 1] {
+        [self.wind.is_some()]
+    }
+
+    /// The same with all of them.
+    pub(crate) fn with_all_forces(&self) -> Self {
+        Self { wind: Some(self.wind.unwrap_or_default()), ..self.clone() }
+    }
+
     /// How a frame of length `dt` \[s\] may be cut into substeps.
     ///
     /// # Errors

@@ -1,41 +1,96 @@
 //! Positions over time in the format that the name of a file asks for.
 
+use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use super::atomic::AtomicFile;
 use super::sequence::{self, Pattern};
 use super::{mdd, npy, obj, pc2, ply};
-use crate::cloth::report::vertex_strain;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 
-/// The formats that can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// PointCache2 ([`pc2`]), all frames in one file.
-    Pc2,
-    /// MDD ([`mdd`]), all frames in one file.
-    Mdd,
-    /// NPY ([`npy`]), all frames in one file.
-    Npy,
-    /// Wavefront OBJ ([`obj`]), a file per frame or the last only.
-    Obj,
-    /// PLY ([`ply`]) with the strain of each vertex, a file per frame or the last only.
-    Ply,
+/// Every format that can be written.
+pub const FORMATS: &[Format] = &[pc2::FORMAT, mdd::FORMAT, npy::FORMAT, obj::FORMAT, ply::FORMAT];
+
+/// A format that can be written. It is declared in the file that has its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// What the name of a file ends with, in lower case and without the dot.
+    pub extension: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    pub(super) files: Files,
+}
+
+/// Extensions are unique.
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.extension == other.extension
+    }
+}
+
+impl Eq for Format {}
+
+impl Format {
+    /// Whether there may be a file per frame; else all frames are in one file.
+    pub fn numbered(&self) -> bool {
+        matches!(self.files, Files::PerFrame(_))
+    }
+}
+
+/// What goes into which file.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Files {
+    /// All frames into one.
+    One(fn(&Path, Plan) -> Result<Box<dyn FrameWriter>>),
+    /// Each frame into its own, or the last only.
+    PerFrame(Content),
+}
+
+/// What a file of one frame has.
+type Content = fn(&mut dyn io::Write, Frame<'_>) -> io::Result<()>;
+
+/// What is known before the first frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) points: u32,
+    pub(super) frames: u32,
+    pub(super) fps: f64,
+}
+
+/// One frame, checked: as many positions as vertices, all finite.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    pub(super) mesh: &'a Mesh,
+    /// The stretch that counts as none.
+    pub(super) band: [f32; 2],
+    pub(super) positions: &'a [[f32; 3]],
+}
+
+/// Writes frames as they come. Dropped before its end it leaves nothing behind.
+pub(super) trait FrameWriter: fmt::Debug + Send + Sync {
+    /// Adds one frame.
+    fn write_frame(&mut self, frame: Frame<'_>) -> Result<()>;
+
+    /// Puts everything in place once all frames are written.
+    fn finish(self: Box<Self>) -> Result<()>;
+
+    /// Puts those frames in place that were written so far; `last` is the last of them.
+    fn finish_early(self: Box<Self>, last: Frame<'_>) -> Result<()>;
 }
 
 /// A file, or one per frame, to which positions are to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     path: PathBuf,
-    format: Format,
+    format: &'static Format,
     pattern: Option<Pattern>,
 }
 
 impl Target {
-    /// Reads the format off the extension of a path: `.pc2`, `.mdd`, `.npy`, `.obj` or `.ply`. For the last two a place
-    /// for a number in the name ([`Pattern`]) means a file per frame; without it only the last frame is written.
-    /// Nothing is touched.
+    /// Reads the format off the extension of a path: one of [`FORMATS`]. Where these have a file per frame, a place for
+    /// a number in the name ([`Pattern`]) asks for it; without one only the last frame is written. Nothing is touched.
     ///
     /// # Errors
     ///
@@ -43,17 +98,16 @@ impl Target {
     pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        let format = match extension.as_deref() {
-            Some("pc2") => Format::Pc2,
-            Some("mdd") => Format::Mdd,
-            Some("npy") => Format::Npy,
-            Some("obj") => Format::Obj,
-            Some("ply") => Format::Ply,
-            _ => return Err(Error::Pattern { path, problem: "must end with .pc2, .mdd, .npy, .obj or .ply" }),
+        let Some(format) = FORMATS.iter().find(|format| Some(format.extension) == extension.as_deref()) else {
+            let known: Vec<String> = FORMATS.iter().map(|format| format!(".{}", format.extension)).collect();
+            let (last, others) = known.split_last().map_or(("", &[][..]), |(last, others)| (last, others));
+            let problem = format!("must end with {} or {last}", others.join(", "));
+            return Err(Error::Pattern { path, problem });
         };
         let pattern = Pattern::new(&path)?;
-        if pattern.is_some() && matches!(format, Format::Pc2 | Format::Mdd | Format::Npy) {
-            return Err(Error::Pattern { path, problem: "is one file for all frames and has no place for a number" });
+        if pattern.is_some() && !format.numbered() {
+            let problem = "is one file for all frames and has no place for a number".into();
+            return Err(Error::Pattern { path, problem });
         }
         Ok(Self { path, format, pattern })
     }
@@ -64,7 +118,7 @@ impl Target {
     }
 
     /// What is written.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> &'static Format {
         self.format
     }
 }
@@ -91,21 +145,9 @@ impl Target {
 /// ```
 #[derive(Debug)]
 pub struct Export {
-    target: Target,
     frames: u32,
     written: u32,
-    writer: Writer,
-}
-
-#[derive(Debug)]
-enum Writer {
-    Pc2(pc2::Writer),
-    Mdd(mdd::Writer),
-    Npy(npy::Writer),
-    /// OBJ or PLY.
-    Sequence(sequence::Writer),
-    /// OBJ or PLY of the last frame, once it is there.
-    Last(super::atomic::AtomicFile),
+    writer: Box<dyn FrameWriter>,
 }
 
 impl Export {
@@ -116,18 +158,17 @@ impl Export {
     /// [`Error::OutOfRange`] for counts that a format cannot hold, [`Error::Io`].
     pub fn create(target: &Target, mesh: &Mesh, frames: u32, fps: f64) -> Result<Self> {
         // Vertex counts are below 2³¹: `Mesh`.
-        let points = mesh.vertex_count() as u32;
-        let path = &target.path;
-        let writer = match (target.format, &target.pattern) {
-            (Format::Pc2, _) => {
-                Writer::Pc2(pc2::Writer::create(path, pc2::Header { points, samples: frames, ..Default::default() })?)
+        let plan = Plan { points: mesh.vertex_count() as u32, frames, fps };
+        let writer: Box<dyn FrameWriter> = match (target.format.files, &target.pattern) {
+            (Files::One(create), _) => create(&target.path, plan)?,
+            (Files::PerFrame(content), Some(pattern)) => {
+                Box::new(Sequence { writer: sequence::Writer::create(pattern.clone(), frames)?, content })
             }
-            (Format::Mdd, _) => Writer::Mdd(mdd::Writer::create(path, mdd::Header { points, frames, fps })?),
-            (Format::Npy, _) => Writer::Npy(npy::Writer::create(path, frames, points)?),
-            (_, Some(pattern)) => Writer::Sequence(sequence::Writer::create(pattern.clone(), frames)?),
-            (_, None) => Writer::Last(super::atomic::AtomicFile::create(path)?),
+            (Files::PerFrame(content), None) => {
+                Box::new(Last { file: AtomicFile::create(&target.path)?, content, left: frames })
+            }
         };
-        Ok(Self { target: target.clone(), frames, written: 0, writer })
+        Ok(Self { frames, written: 0, writer })
     }
 
     /// Adds one frame: the position of each vertex, m. `band` is the stretch that counts as none, for the strain in
@@ -139,21 +180,8 @@ impl Export {
     /// [`Error::NotFinite`] and [`Error::Io`].
     pub fn write_frame(&mut self, mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Result<()> {
         super::check_sample(positions, mesh.vertex_count() as u32, self.written, self.frames)?;
-        let Self { target, frames, written, writer } = self;
-        let last = *written + 1 == *frames;
-        match writer {
-            Writer::Pc2(writer) => writer.write_sample(positions)?,
-            Writer::Mdd(writer) => writer.write_frame(positions)?,
-            Writer::Npy(writer) => writer.write_frame(positions)?,
-            Writer::Sequence(writer) => {
-                writer.write_file(|file| content(target.format, file, mesh, band, positions))?;
-            }
-            Writer::Last(file) if last => {
-                content(target.format, file, mesh, band, positions).map_err(|source| file.error(source))?;
-            }
-            Writer::Last(_) => {}
-        }
-        *written += 1;
+        self.writer.write_frame(Frame { mesh, band, positions })?;
+        self.written += 1;
         Ok(())
     }
 
@@ -164,13 +192,7 @@ impl Export {
     /// [`Error::LengthMismatch`] if frames are missing, [`Error::Io`].
     pub fn finish(self) -> Result<()> {
         super::check_complete(self.written, self.frames)?;
-        match self.writer {
-            Writer::Pc2(writer) => writer.finish(),
-            Writer::Mdd(writer) => writer.finish(),
-            Writer::Npy(writer) => writer.finish(),
-            Writer::Sequence(writer) => writer.finish(),
-            Writer::Last(file) => file.finish(),
-        }
+        self.writer.finish()
     }
 
     /// Puts those frames in place that were written so far; `positions` are those of the last of them, for files that
@@ -182,36 +204,63 @@ impl Export {
     /// [`Error::Io`].
     pub fn finish_early(self, mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Result<()> {
         super::check_sample(positions, mesh.vertex_count() as u32, 0, 1)?;
-        match self.writer {
-            Writer::Pc2(writer) => writer.finish_early(),
-            Writer::Mdd(writer) => writer.finish_early(),
-            Writer::Npy(writer) => writer.finish_early(),
-            Writer::Sequence(writer) => writer.finish_early(),
-            Writer::Last(mut file) => {
-                if self.written < self.frames {
-                    let written = content(self.target.format, &mut file, mesh, band, positions);
-                    written.map_err(|source| file.error(source))?;
-                }
-                file.finish()
-            }
-        }
+        self.writer.finish_early(Frame { mesh, band, positions })
     }
 }
 
-/// What a file of one frame has.
-fn content(
-    format: Format,
-    file: &mut dyn std::io::Write,
-    mesh: &Mesh,
-    band: [f32; 2],
-    positions: &[[f32; 3]],
-) -> std::io::Result<()> {
-    match format {
-        Format::Obj => obj::write_elements(file, mesh, positions),
-        _ => {
-            let strain = vertex_strain(mesh, band, positions);
-            let attributes = ply::Attributes { strain: Some(&strain), colors: None };
-            ply::write_elements(file, mesh, positions, attributes)
+/// A file per frame.
+#[derive(Debug)]
+struct Sequence {
+    writer: sequence::Writer,
+    content: Content,
+}
+
+impl FrameWriter for Sequence {
+    fn write_frame(&mut self, frame: Frame<'_>) -> Result<()> {
+        self.writer.write_file(|file| (self.content)(file, frame))
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.writer.finish()
+    }
+
+    fn finish_early(self: Box<Self>, _: Frame<'_>) -> Result<()> {
+        self.writer.finish_early()
+    }
+}
+
+/// A file of the last frame.
+#[derive(Debug)]
+struct Last {
+    file: AtomicFile,
+    content: Content,
+    /// Frames that are to come.
+    left: u32,
+}
+
+impl Last {
+    fn put(&mut self, frame: Frame<'_>) -> Result<()> {
+        (self.content)(&mut self.file, frame).map_err(|source| self.file.error(source))
+    }
+}
+
+impl FrameWriter for Last {
+    fn write_frame(&mut self, frame: Frame<'_>) -> Result<()> {
+        if self.left == 1 {
+            self.put(frame)?;
         }
+        self.left -= 1;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.file.finish()
+    }
+
+    fn finish_early(mut self: Box<Self>, last: Frame<'_>) -> Result<()> {
+        if self.left > 0 {
+            self.put(last)?;
+        }
+        self.file.finish()
     }
 }

@@ -8,7 +8,17 @@ use std::path::Path;
 
 use super::atomic::AtomicFile;
 use super::check_sample;
+use super::export::{Files, Format, Frame, FrameWriter, Plan};
 use crate::error::{Error, Result};
+
+/// As the table of exports has it.
+pub(super) const FORMAT: Format = Format {
+    extension: "mdd",
+    about: "MDD, with the times of the frames",
+    files: Files::One(|path, Plan { points, frames, fps }| {
+        Ok(Box::new(Writer::create(path, Header { points, frames, fps })?))
+    }),
+};
 
 /// What a file says about itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,5 +125,19 @@ impl Writer {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|source| self.file.error(source))
+    }
+}
+
+impl FrameWriter for Writer {
+    fn write_frame(&mut self, frame: Frame<'_>) -> Result<()> {
+        Self::write_frame(self, frame.positions)
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        Self::finish(*self)
+    }
+
+    fn finish_early(self: Box<Self>, _: Frame<'_>) -> Result<()> {
+        Self::finish_early(*self)
     }
 }

@@ -9,7 +9,15 @@ use std::path::Path;
 
 use super::atomic::AtomicFile;
 use super::check_sample;
+use super::export::{Files, Format, Frame, FrameWriter};
 use crate::error::Result;
+
+/// As the table of exports has it.
+pub(super) const FORMAT: Format = Format {
+    extension: "npy",
+    about: "NPY, an array for numpy",
+    files: Files::One(|path, plan| Ok(Box::new(Writer::create(path, plan.frames, plan.points)?))),
+};
 
 /// Where the numbers start is a multiple of this.
 const ALIGNMENT: usize = 64;
@@ -79,6 +87,20 @@ impl Writer {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|source| self.file.error(source))
+    }
+}
+
+impl FrameWriter for Writer {
+    fn write_frame(&mut self, frame: Frame<'_>) -> Result<()> {
+        Self::write_frame(self, frame.positions)
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        Self::finish(*self)
+    }
+
+    fn finish_early(self: Box<Self>, _: Frame<'_>) -> Result<()> {
+        Self::finish_early(*self)
     }
 }
 

@@ -1,10 +1,18 @@
 //! Wavefront OBJ: a mesh as text.
 
 use super::atomic::AtomicFile;
+use super::export::{Files, Format};
 use crate::error::{Error, Result};
 use crate::mesh::{Face, Mesh};
 use std::io::{self, Write};
 use std::path::Path;
+
+/// As the table of exports has it.
+pub(super) const FORMAT: Format = Format {
+    extension: "obj",
+    about: "Wavefront OBJ",
+    files: Files::PerFrame(|file, frame| write_elements(file, frame.mesh, frame.positions)),
+};
 
 /// Writes a mesh at the given positions in m; [`Mesh::positions`] for the rest shape.
 ///
@@ -94,7 +102,7 @@ fn check_positions(mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
     super::check_finite(positions)
 }
 
-pub(super) fn write_elements(file: &mut (impl Write + ?Sized), mesh: &Mesh, positions: &[[f32; 3]]) -> io::Result<()> {
+fn write_elements(file: &mut (impl Write + ?Sized), mesh: &Mesh, positions: &[[f32; 3]]) -> io::Result<()> {
     for [x, y, z] in positions {
         writeln!(file, "v {x} {y} {z}")?;
     }

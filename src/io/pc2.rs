@@ -5,6 +5,8 @@
 //! of points (`i32`), start frame (`f32`), frames per sample (`f32`), number of samples (`i32`).
 
 use super::atomic::AtomicFile;
+use super::export::{Files, Format, Frame, FrameWriter};
+use super::{check_complete, check_sample};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -14,6 +16,16 @@ const SIGNATURE: [u8; 12] = *b"POINTCACHE2\0";
 const VERSION: i32 = 1;
 const HEADER_BYTES: u64 = 32;
 const POINT_BYTES: u64 = 12;
+
+/// As the table of exports has it.
+pub(super) const FORMAT: Format = Format {
+    extension: "pc2",
+    about: "PointCache2",
+    files: Files::One(|path, plan| {
+        let header = Header { points: plan.points, samples: plan.frames, ..Default::default() };
+        Ok(Box::new(Writer::create(path, header)?))
+    }),
+};
 
 /// What a file says about itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,21 +121,14 @@ impl Writer {
         Ok(Self { file, header, written: 0 })
     }
 
-    /// Adds one sample: the position of each point, m.
+    /// Adds one frame, a sample: the position of each point, m.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if there are not as many positions as points, or more samples than promised;
+    /// [`Error::LengthMismatch`] if there are not as many positions as points, or more frames than promised;
     /// [`Error::NotFinite`] and [`Error::Io`].
-    pub fn write_sample(&mut self, positions: &[[f32; 3]]) -> Result<()> {
-        let (expected, found) = (self.header.points as usize, positions.len());
-        if expected != found {
-            return Err(Error::LengthMismatch { field: "positions", expected, found });
-        }
-        super::check_finite(positions)?;
-        if self.written == self.header.samples {
-            return Err(self.miscounted(self.written as usize + 1));
-        }
+    pub fn write_frame(&mut self, positions: &[[f32; 3]]) -> Result<()> {
+        check_sample(positions, self.header.points, self.written, self.header.samples)?;
         for coordinate in positions.as_flattened() {
             let written = self.file.write_all(&coordinate.to_le_bytes());
             written.map_err(|source| self.file.error(source))?;
@@ -136,11 +141,9 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if samples are missing, [`Error::Io`]; then there is no file.
+    /// [`Error::LengthMismatch`] if frames are missing, [`Error::Io`]; then there is no file.
     pub fn finish(self) -> Result<()> {
-        if self.written != self.header.samples {
-            return Err(self.miscounted(self.written as usize));
-        }
+        check_complete(self.written, self.header.samples)?;
         self.file.finish()
     }
 
@@ -154,9 +157,19 @@ impl Writer {
         self.file.revise(|file| file.write_at(0, &header.bytes()))?;
         self.file.finish()
     }
+}
 
-    fn miscounted(&self, found: usize) -> Error {
-        Error::LengthMismatch { field: "samples", expected: self.header.samples as usize, found }
+impl FrameWriter for Writer {
+    fn write_frame(&mut self, frame: Frame<'_>) -> Result<()> {
+        Self::write_frame(self, frame.positions)
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        Self::finish(*self)
+    }
+
+    fn finish_early(self: Box<Self>, _: Frame<'_>) -> Result<()> {
+        Self::finish_early(*self)
     }
 }
 
@@ -290,7 +303,7 @@ mod tests {
     fn written(path: &Path) -> Writer {
         let mut writer = Writer::create(path, HEADER).unwrap();
         for sample in SAMPLES {
-            writer.write_sample(&sample).unwrap();
+            writer.write_frame(&sample).unwrap();
         }
         writer
     }
@@ -331,17 +344,17 @@ mod tests {
         let path = directory.path().join("cache.pc2");
 
         let mut writer = written(&path);
-        let result = writer.write_sample(&SAMPLES[0]);
-        let expected = "samples has 4 entries, but needs 3";
+        let result = writer.write_frame(&SAMPLES[0]);
+        let expected = "frames has 4 entries, but needs 3";
         assert_eq!(result.unwrap_err().to_string(), expected);
         drop(writer);
 
         let mut writer = Writer::create(&path, HEADER).unwrap();
-        let result = writer.write_sample(&SAMPLES[0][..1]);
+        let result = writer.write_frame(&SAMPLES[0][..1]);
         assert!(matches!(result, Err(Error::LengthMismatch { expected: 2, found: 1, .. })));
-        let result = writer.write_sample(&[[0.0; 3], [0.0, f32::INFINITY, 0.0]]);
+        let result = writer.write_frame(&[[0.0; 3], [0.0, f32::INFINITY, 0.0]]);
         assert!(matches!(result, Err(Error::NotFinite { field: "positions", index: 1 })));
-        writer.write_sample(&SAMPLES[0]).unwrap();
+        writer.write_frame(&SAMPLES[0]).unwrap();
         let result = writer.finish();
         assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 1, .. })));
 

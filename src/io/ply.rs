@@ -4,8 +4,20 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::atomic::AtomicFile;
+use super::export::{Files, Format};
+use crate::cloth::report::vertex_strain;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
+
+/// As the table of exports has it.
+pub(super) const FORMAT: Format = Format {
+    extension: "ply",
+    about: "PLY with the strain of each vertex",
+    files: Files::PerFrame(|file, frame| {
+        let strain = vertex_strain(frame.mesh, frame.band, frame.positions);
+        write_elements(file, frame.mesh, frame.positions, Attributes { strain: Some(&strain), colors: None })
+    }),
+};
 
 /// What goes with the vertices besides their positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,7 +65,7 @@ pub fn prepare(
     Ok(file)
 }
 
-pub(super) fn write_elements(
+fn write_elements(
     file: &mut (impl Write + ?Sized),
     mesh: &Mesh,
     positions: &[[f32; 3]],

@@ -41,7 +41,7 @@ impl Pattern {
     pub fn new(path: &Path) -> Result<Option<Self>> {
         let given = path.file_name().unwrap_or_default();
         let name = given.to_string_lossy();
-        let wrong = |problem| Error::Pattern { path: path.to_owned(), problem };
+        let wrong = |problem: &str| Error::Pattern { path: path.to_owned(), problem: problem.to_owned() };
         let Some((before, digits, after)) = placeholder(&name) else { return Ok(None) };
         if given.to_str().is_none() {
             return Err(wrong("has a place for a number in a name that is not Unicode"));

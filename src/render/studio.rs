@@ -209,25 +209,11 @@ fn overhang(points: &[Vec3], solids: &[Solid]) -> Vec<Vec3> {
 
 /// Points around a solid, mostly the corners of its box; none of a plane.
 fn corners(solid: &Solid) -> Vec<Vec3> {
-    let (low, high) = match &solid.shape {
-        SolidShape::Plane => return Vec::new(),
-        SolidShape::Sphere { radius } => {
-            let center = Vec3::from(solid.pose.translation);
-            return directions().map(|direction| center + *radius * direction.normalize()).collect();
-        }
-        SolidShape::Capsule { radius, half_length } => {
-            let reach = Vec3::new(*radius, radius + half_length, *radius);
-            (-reach, reach)
-        }
-        SolidShape::Box { half } => (-Vec3::from(*half), Vec3::from(*half)),
-        SolidShape::Grid(grid) => {
-            let origin = Vec3::from(grid.origin());
-            let [x, y, z] = grid.counts().map(|count| count.saturating_sub(1) as f32 * grid.spacing());
-            // The grid is two and a half cells larger than the body on every side.
-            let margin = Vec3::splat(2.5 * grid.spacing());
-            (origin + margin, origin + Vec3::new(x, y, z) - margin)
-        }
-    };
+    if let SolidShape::Sphere { radius } = &solid.shape {
+        let center = Vec3::from(solid.pose.translation);
+        return directions().map(|direction| center + *radius * direction.normalize()).collect();
+    }
+    let Some([low, high]) = solid.shape.extent() else { return Vec::new() };
     let turn = Quat::from_array(solid.pose.rotation).normalize();
     let place = Vec3::from(solid.pose.translation);
     (0..8)

@@ -7,7 +7,7 @@ use crate::cloth::hold::Hold;
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::StepBounds;
 use crate::solid::Pose;
-use crate::solid::{Solid, SolidShape};
+use crate::solid::Solid;
 
 impl Scene {
     /// Whether nothing will bend the cloth, with these settings: it is flat, gravity is along it, and wind, solids,
@@ -112,15 +112,8 @@ impl Plane {
     fn mirrors_solid(&self, solid: &Solid) -> bool {
         let rotation = DQuat::from_array(solid.pose.rotation.map(f64::from));
         let centered = self.has_point(vector(solid.pose.translation));
-        let [x, y, z] = [DVec3::X, DVec3::Y, DVec3::Z].map(|axis| self.has_direction(rotation * axis));
-        let form = match solid.shape {
-            SolidShape::Plane => y,
-            SolidShape::Sphere { .. } => centered,
-            SolidShape::Capsule { .. } => centered && (y || x && z),
-            // Two of its axes are in the plane, so the third is across.
-            SolidShape::Box { .. } => centered && [x, y, z].into_iter().filter(|along| *along).count() >= 2,
-            SolidShape::Grid(_) => false,
-        };
+        let axes = [DVec3::X, DVec3::Y, DVec3::Z].map(|axis| self.has_direction(rotation * axis));
+        let form = solid.shape.mirrored(axes, centered);
         form && self.has_direction(vector(solid.velocity)) && self.is_across(vector(solid.angular_velocity))
     }
 }

@@ -12,8 +12,7 @@ mod judge;
 mod lathe;
 mod pose;
 mod row;
-
-use std::sync::Arc;
+mod shape;
 
 use glam::{DQuat, DVec3, UVec3, Vec3, Vec4};
 
@@ -22,35 +21,11 @@ pub use grid::Grid;
 pub use lathe::{icosphere, mannequin};
 pub use pose::Pose;
 pub use row::SolidRow;
+pub use shape::SolidShape;
+
+pub(crate) use row::Kind;
 
 use crate::error::{Error, Result};
-
-/// The form of a solid, in its own coordinates.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum SolidShape {
-    /// Everything below y = 0.
-    Plane,
-    /// A ball about the origin.
-    Sphere {
-        /// m.
-        radius: f32,
-    },
-    /// A cylinder about the y axis with half balls as ends.
-    Capsule {
-        /// m.
-        radius: f32,
-        /// Half the distance of the centers of its ends, m.
-        half_length: f32,
-    },
-    /// A box about the origin.
-    Box {
-        /// Half its sides, m.
-        half: [f32; 3],
-    },
-    /// A closed mesh, baked.
-    Grid(Arc<Grid>),
-}
 
 /// Largest coordinate of a solid \[m\], and part of its velocity \[m/s\] and angular velocity \[rad/s\].
 const FARTHEST: f32 = 1e6;
@@ -119,18 +94,7 @@ impl Solid {
             }
             Err(Error::OutOfRange { field, index: Some(index), value: value.into(), expected })
         };
-        let length = |field: &'static str, value: f32| {
-            check(field, value, value > 0.0 && value <= 1e6, "above 0 and at most 1e6 m")
-        };
-        match &self.shape {
-            SolidShape::Plane | SolidShape::Grid(_) => {}
-            SolidShape::Sphere { radius } => length("solids.radius", *radius)?,
-            SolidShape::Capsule { radius, half_length } => {
-                length("solids.radius", *radius)?;
-                check("solids.half_length", *half_length, (0.0..=1e6).contains(half_length), "in [0, 1e6] m")?;
-            }
-            SolidShape::Box { half } => half.iter().try_for_each(|half| length("solids.half", *half))?,
-        }
+        self.shape.check(&check)?;
         for (field, vector) in [
             ("solids.pose.translation", self.pose.translation),
             ("solids.velocity", self.velocity),
@@ -170,7 +134,7 @@ impl Solid {
         let nearer = if start_rotation.dot(end_rotation) < 0.0 { -end_rotation } else { end_rotation };
         let mut row = SolidRow {
             start_position: self.pose.translation.into(),
-            kind: SolidRow::PLANE,
+            kind: Kind::Plane as u32,
             start_rotation,
             end_position: end.translation.into(),
             grid,
@@ -184,20 +148,7 @@ impl Solid {
             counts: UVec3::ZERO,
             padding: 0,
         };
-        match &self.shape {
-            SolidShape::Plane => {}
-            SolidShape::Sphere { radius } => {
-                (row.kind, row.size) = (SolidRow::SPHERE, Vec3::splat(*radius));
-            }
-            SolidShape::Capsule { radius, half_length } => {
-                (row.kind, row.size) = (SolidRow::CAPSULE, Vec3::new(*radius, *half_length, 0.0));
-            }
-            SolidShape::Box { half } => (row.kind, row.size) = (SolidRow::BLOCK, (*half).into()),
-            SolidShape::Grid(baked) => {
-                (row.kind, row.size) = (SolidRow::GRID, baked.origin().into());
-                (row.spacing, row.counts) = (baked.spacing(), baked.counts().into());
-            }
-        }
+        self.shape.fill(&mut row);
         row
     }
 }

@@ -37,10 +37,28 @@ element! {
     }
 }
 
-impl SolidRow {
-    pub(crate) const PLANE: u32 = 0;
-    pub(crate) const SPHERE: u32 = 1;
-    pub(crate) const CAPSULE: u32 = 2;
-    pub(crate) const BLOCK: u32 = 3;
-    pub(crate) const GRID: u32 = 4;
+/// Makes [`Kind`] and the list of its values, so that none is forgotten there.
+macro_rules! kinds {
+    ($($kind:ident),*) => {
+        /// Which shape a row has, by the number that WGSL knows under the same name in capitals.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub(crate) enum Kind {
+            $($kind),*
+        }
+
+        impl Kind {
+            /// All of them, in the order of their numbers.
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$kind),*];
+        }
+    };
+}
+
+kinds!(Plane, Sphere, Capsule, Block, Grid);
+
+impl Kind {
+    /// That of a row; `None` of a number that nobody gave.
+    pub(crate) fn of(row: &SolidRow) -> Option<Self> {
+        Self::ALL.get(row.kind as usize).copied()
+    }
 }

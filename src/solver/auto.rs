@@ -13,7 +13,7 @@
 
 use crate::engine::fields::{Inputs, Spec};
 use crate::error::Result;
-use crate::solver::{FastProjection, Solver, YarnSweep};
+use crate::solver::{Assignment, FastProjection, Solver, YarnSweep};
 use crate::stage::Recorder;
 use crate::stage::parameter::Table;
 use crate::stage::{Stage, control, strain};
@@ -39,6 +39,11 @@ const FAMILIES: usize = 4;
 const LENGTH: usize = 4;
 /// Edges of a yarn from which sweeps may crawl.
 const LONG: u32 = 256;
+
+impl Auto {
+    /// Its name, as the program spells it.
+    pub const NAME: &'static str = "auto";
+}
 
 impl Stage for Auto {
     fn fields(&self) -> Vec<Spec> {
@@ -69,7 +74,7 @@ impl Stage for Auto {
 
 impl Solver for Auto {
     fn name(&self) -> &'static str {
-        "auto"
+        Self::NAME
     }
 
     fn tables(&self) -> Vec<&dyn Table> {
@@ -86,5 +91,10 @@ impl Solver for Auto {
 
     fn load(&self) -> f32 {
         self.sweep.load()
+    }
+
+    fn rarities(&self) -> &'static [Assignment] {
+        // A single sweep is recorded in a way of its own.
+        &[("yarn_sweep.chords_from", "0"), ("yarn_sweep.sweeps", "1"), ("fast_projection.iterations", "1")]
     }
 }

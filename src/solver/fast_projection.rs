@@ -62,7 +62,7 @@ use crate::engine::program::{Kernel, Pattern, Renames};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::mesh::Link;
-use crate::solver::{Solver, line_preconditioner, line_solve, warm_start};
+use crate::solver::{Solver, Variant, line_preconditioner, line_solve, warm_start};
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, Stretch, stretch_of};
 use crate::stage::fields::{Clock, FAR, Frame, Vertex, sums};
@@ -192,6 +192,11 @@ impl Default for FastProjection {
     }
 }
 
+impl FastProjection {
+    /// Its name, as the program spells it.
+    pub const NAME: &'static str = "fast-projection";
+}
+
 impl Stage for FastProjection {
     fn fields(&self) -> Vec<Spec> {
         [FIELDS, warm_start::FIELDS, line_solve::FIELDS].concat()
@@ -300,7 +305,7 @@ impl Parameters for FastProjection {
 
 impl Solver for FastProjection {
     fn name(&self) -> &'static str {
-        "fast-projection"
+        Self::NAME
     }
 
     fn tables(&self) -> Vec<&dyn Table> {
@@ -313,6 +318,13 @@ impl Solver for FastProjection {
 
     fn load(&self) -> f32 {
         2.0
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        &[
+            Variant { name: "fast-projection-lines", set: &[("fast_projection.preconditioner", "lines")] },
+            Variant { name: "fast-projection-diagonal", set: &[("fast_projection.preconditioner", "jacobi")] },
+        ]
     }
 }
 

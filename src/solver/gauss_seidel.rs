@@ -28,7 +28,7 @@ use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::Source;
 use crate::error::Result;
 use crate::mesh::Link;
-use crate::solver::Solver;
+use crate::solver::{Assignment, Solver};
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, stretch_of};
 use crate::stage::fields::{Clock, Frame, Vertex};
@@ -63,6 +63,11 @@ impl Default for GaussSeidel {
     fn default() -> Self {
         Self { sweeps: 2000, sweeps_per_check: 2, seed: None }
     }
+}
+
+impl GaussSeidel {
+    /// Its name, as the program spells it.
+    pub const NAME: &'static str = "gauss-seidel";
 }
 
 impl Stage for GaussSeidel {
@@ -105,7 +110,7 @@ impl Parameters for GaussSeidel {
 
 impl Solver for GaussSeidel {
     fn name(&self) -> &'static str {
-        "gauss-seidel"
+        Self::NAME
     }
 
     fn tables(&self) -> Vec<&dyn Table> {
@@ -118,6 +123,14 @@ impl Solver for GaussSeidel {
 
     fn varies(&self) -> bool {
         self.seed.is_some()
+    }
+
+    fn pointwise(&self) -> bool {
+        true
+    }
+
+    fn rarities(&self) -> &'static [Assignment] {
+        &[("gauss_seidel.seed", "3")]
     }
 }
 

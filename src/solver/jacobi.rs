@@ -74,6 +74,11 @@ impl Default for Jacobi {
     }
 }
 
+impl Jacobi {
+    /// Its name, as the program spells it.
+    pub const NAME: &'static str = "jacobi";
+}
+
 impl Stage for Jacobi {
     fn fields(&self) -> Vec<Spec> {
         FIELDS.to_vec()
@@ -112,7 +117,7 @@ impl Parameters for Jacobi {
 
 impl Solver for Jacobi {
     fn name(&self) -> &'static str {
-        "jacobi"
+        Self::NAME
     }
 
     fn tables(&self) -> Vec<&dyn Table> {
@@ -121,6 +126,10 @@ impl Solver for Jacobi {
 
     fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
         vec![self]
+    }
+
+    fn pointwise(&self) -> bool {
+        true
     }
 }
 

@@ -18,7 +18,8 @@
 //! | [`Auto`] | one of the last two | not with n | always; it is the default |
 //!
 //! **Adding one:** a pair of files of one stem, `shaders/x.wgsl` with the kernels and `src/solver/x.rs` with theory,
-//! parameters, fields of its own, Rust bodies and `record`; a variant here. CONTRIBUTING.md has the list.
+//! parameters, fields of its own, Rust bodies and `record`; `mod` and a line of the list here. CONTRIBUTING.md has
+//! more.
 
 pub mod auto;
 pub(crate) mod bundle;
@@ -31,78 +32,84 @@ pub mod line_solve;
 pub mod warm_start;
 pub mod yarn_sweep;
 
-pub use auto::Auto;
-pub use fast_projection::{FastProjection, Preconditioner};
-pub use gauss_seidel::GaussSeidel;
-pub use jacobi::Jacobi;
-pub use yarn_sweep::YarnSweep;
+pub use fast_projection::Preconditioner;
 
-pub use crate::stage::Solver;
+pub use crate::stage::{Assignment, Solver, Variant};
 
 use std::sync::Arc;
 
 use crate::stage::parameter::Table;
 
-/// Which solver runs: a value chosen at run time.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Method {
+/// Makes [`Method`] from the list of solvers, so that each of them stands there once.
+macro_rules! methods {
+    ($($(#[$about:meta])* $file:ident::$solver:ident,)*) => {
+        $(pub use $file::$solver;)*
+
+        /// Which solver runs: a value chosen at run time.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum Method {
+            $($(#[$about])* $solver($solver),)*
+            /// A solver of the user's.
+            Custom(Arc<dyn Solver>),
+        }
+
+        impl Method {
+            /// Names of the built-in solvers, as the program spells them.
+            pub const NAMES: [&'static str; [$($solver::NAME),*].len()] = [$($solver::NAME),*];
+
+            /// The built-in solvers, with their default parameters.
+            pub fn all() -> [Self; Self::NAMES.len()] {
+                [$(Self::$solver($solver::default())),*]
+            }
+
+            /// The solver.
+            pub fn solver(&self) -> &dyn Solver {
+                match self {
+                    $(Self::$solver(solver) => solver,)*
+                    Self::Custom(solver) => solver.as_ref(),
+                }
+            }
+
+            /// The same, to be changed; `None` for one of the user's.
+            fn solver_mut(&mut self) -> Option<&mut dyn Solver> {
+                match self {
+                    $(Self::$solver(solver) => Some(solver),)*
+                    Self::Custom(_) => None,
+                }
+            }
+        }
+
+        /// The same solver with the same parameters; one of the user's is equal to itself.
+        impl PartialEq for Method {
+            fn eq(&self, other: &Self) -> bool {
+                match (self, other) {
+                    $((Self::$solver(a), Self::$solver(b)) => a == b,)*
+                    (Self::Custom(a), Self::Custom(b)) => Arc::ptr_eq(a, b),
+                    _ => false,
+                }
+            }
+        }
+    };
+}
+
+methods! {
     /// Whatever suits the mesh and the load.
-    Auto(Auto),
-    /// Edge by edge, color by color.
-    GaussSeidel(GaussSeidel),
-    /// All edges at once, blended.
-    Jacobi(Jacobi),
+    auto::Auto,
     /// Newton's method on all edges with a linear solve per iteration.
-    FastProjection(FastProjection),
+    fast_projection::FastProjection,
+    /// Edge by edge, color by color.
+    gauss_seidel::GaussSeidel,
+    /// All edges at once, blended.
+    jacobi::Jacobi,
     /// Yarn by yarn, family by family.
-    YarnSweep(YarnSweep),
-    /// A solver of the user's.
-    Custom(Arc<dyn Solver>),
+    yarn_sweep::YarnSweep,
 }
 
 impl Method {
-    /// Names of the built-in solvers, as the program spells them.
-    pub const NAMES: [&'static str; 5] = ["auto", "fast-projection", "gauss-seidel", "jacobi", "yarn-sweep"];
-
-    /// The built-in solvers, with their default parameters.
-    pub fn all() -> [Self; Self::NAMES.len()] {
-        [
-            Self::Auto(Auto::default()),
-            Self::FastProjection(FastProjection::default()),
-            Self::GaussSeidel(GaussSeidel::default()),
-            Self::Jacobi(Jacobi::default()),
-            Self::YarnSweep(YarnSweep::default()),
-        ]
-    }
-
     /// The built-in solver of a name, with its default parameters.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().into_iter().find(|method| method.solver().name() == name)
-    }
-
-    /// The solver.
-    pub fn solver(&self) -> &dyn Solver {
-        match self {
-            Self::Auto(solver) => solver,
-            Self::GaussSeidel(solver) => solver,
-            Self::Jacobi(solver) => solver,
-            Self::FastProjection(solver) => solver,
-            Self::YarnSweep(solver) => solver,
-            Self::Custom(solver) => solver.as_ref(),
-        }
-    }
-
-    /// The same, to be changed; `None` for one of the user's.
-    fn solver_mut(&mut self) -> Option<&mut dyn Solver> {
-        match self {
-            Self::Auto(solver) => Some(solver),
-            Self::GaussSeidel(solver) => Some(solver),
-            Self::Jacobi(solver) => Some(solver),
-            Self::FastProjection(solver) => Some(solver),
-            Self::YarnSweep(solver) => Some(solver),
-            Self::Custom(_) => None,
-        }
     }
 
     /// The tables of parameters that files and command lines can set; none of a user's own solver.
@@ -134,21 +141,6 @@ impl Method {
             }
         }
         Err(format!("{solver} has no parameter {parameter}"))
-    }
-}
-
-/// The same solver with the same parameters; one of the user's is equal to itself.
-impl PartialEq for Method {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Auto(a), Self::Auto(b)) => a == b,
-            (Self::GaussSeidel(a), Self::GaussSeidel(b)) => a == b,
-            (Self::Jacobi(a), Self::Jacobi(b)) => a == b,
-            (Self::FastProjection(a), Self::FastProjection(b)) => a == b,
-            (Self::YarnSweep(a), Self::YarnSweep(b)) => a == b,
-            (Self::Custom(a), Self::Custom(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        }
     }
 }
 

@@ -72,7 +72,7 @@ use crate::error::Result;
 use crate::lanes::{LANES, Vec3s, Wide};
 use crate::solver::bundle::{Bundle, Links, Rows, Scratch};
 use crate::solver::line_solve::{self, YarnView, dispatch_family, kernel, yarns_of};
-use crate::solver::{Solver, chords};
+use crate::solver::{Assignment, Solver, chords};
 use crate::stage::Recorder;
 use crate::stage::edge::{Band, End, Stretch};
 use crate::stage::fields::Vertex;
@@ -124,6 +124,11 @@ impl Default for YarnSweep {
     fn default() -> Self {
         Self { sweeps: 400, middle_sweeps: 8, middle_strain: 0.01, step_clamp: 0.3, slack: 0.5, chords_from: 4.0 }
     }
+}
+
+impl YarnSweep {
+    /// Its name, as the program spells it.
+    pub const NAME: &'static str = "yarn-sweep";
 }
 
 impl Stage for YarnSweep {
@@ -197,7 +202,7 @@ impl Parameters for YarnSweep {
 
 impl Solver for YarnSweep {
     fn name(&self) -> &'static str {
-        "yarn-sweep"
+        Self::NAME
     }
 
     fn tables(&self) -> Vec<&dyn Table> {
@@ -214,6 +219,10 @@ impl Solver for YarnSweep {
 
     fn load(&self) -> f32 {
         4.0
+    }
+
+    fn rarities(&self) -> &'static [Assignment] {
+        &[("yarn_sweep.chords_from", "0")]
     }
 }
 

@@ -47,7 +47,7 @@ use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::mesh::FARTHEST;
-use crate::solid::SolidRow;
+use crate::solid::{Kind, SolidRow};
 use crate::stage::distance::{self, Placed, swept_distance};
 use crate::stage::fields::{CONTACT_CHANGED, Clock, FAR, Frame, Vertex};
 use crate::stage::freedom::{self, left_by};
@@ -286,7 +286,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         let before_contact = u;
         u += push_out(hold, gap, n);
         let mut constraint = combined(hold, n);
-        let more = if count > 1 || solid.kind == SolidRow::GRID { 2 } else { 0 };
+        let more = if count > 1 || solid.kind == Kind::Grid as u32 { 2 } else { 0 };
         for _ in 0..more {
             let (other, gap, normal) = nearest_solid(vertex.position, u);
             if gap >= 0.0 {

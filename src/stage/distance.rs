@@ -4,7 +4,7 @@ use glam::{Quat, Vec3, Vec4};
 
 use crate::engine::source::{Constant, Source};
 use crate::solid::grid::interpolate;
-use crate::solid::{Solid, SolidRow};
+use crate::solid::{Kind, Solid, SolidRow};
 use crate::stage::fields;
 use crate::stage::fields::FAR;
 use crate::vector::turned;
@@ -12,11 +12,11 @@ use crate::vector::turned;
 /// The WGSL twin, for files that ask for distances.
 pub(super) static SOURCE: Source = Source::new("distance", include_str!("../../shaders/distance.wgsl"))
     .constants(&[
-        ("PLANE", Constant::U32(SolidRow::PLANE)),
-        ("SPHERE", Constant::U32(SolidRow::SPHERE)),
-        ("CAPSULE", Constant::U32(SolidRow::CAPSULE)),
-        ("BLOCK", Constant::U32(SolidRow::BLOCK)),
-        ("GRID", Constant::U32(SolidRow::GRID)),
+        ("PLANE", Constant::U32(Kind::Plane as u32)),
+        ("SPHERE", Constant::U32(Kind::Sphere as u32)),
+        ("CAPSULE", Constant::U32(Kind::Capsule as u32)),
+        ("BLOCK", Constant::U32(Kind::Block as u32)),
+        ("GRID", Constant::U32(Kind::Grid as u32)),
         ("TRACE", Constant::U32(TRACE)),
         ("SURE", Constant::F32(SURE)),
         ("ARRIVED", Constant::F32(ARRIVED)),
@@ -63,11 +63,12 @@ impl Placed {
 
 /// Unit normal and value of the signed distance to the surface, thickness included; local coordinates.
 pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) -> (Vec3, f32) {
-    let (mut normal, mut distance) = (Vec3::Y, point.y);
-    match solid.kind {
-        SolidRow::SPHERE | SolidRow::CAPSULE => {
+    let (mut normal, mut distance) = (Vec3::Y, FAR);
+    match Kind::of(solid) {
+        Some(Kind::Plane) => distance = point.y,
+        Some(kind @ (Kind::Sphere | Kind::Capsule)) => {
             let mut axial = point;
-            if solid.kind == SolidRow::CAPSULE {
+            if kind == Kind::Capsule {
                 axial.y -= point.y.max(-solid.size.y).min(solid.size.y);
             }
             let extent = axial.length();
@@ -76,7 +77,7 @@ pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) 
                 normal = axial / extent;
             }
         }
-        SolidRow::BLOCK => {
+        Some(Kind::Block) => {
             let beyond = point.abs() - solid.size;
             let side = |x: f32| if x < 0.0 { -1.0 } else { 1.0 };
             let side = Vec3::new(side(point.x), side(point.y), side(point.z));
@@ -92,7 +93,7 @@ pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) 
                 (Vec3::new(0.0, 0.0, side.z), beyond.z)
             };
         }
-        SolidRow::GRID => {
+        Some(Kind::Grid) => {
             let nodes = &distances[solid.grid as usize..];
             (distance, normal) = interpolate(solid.size, solid.spacing, solid.counts, nodes, point);
             let steepness = normal.length();
@@ -100,18 +101,19 @@ pub(crate) fn signed_distance(solid: &SolidRow, distances: &[f32], point: Vec3) 
                 normal /= steepness;
             }
         }
-        _ => {}
+        // Out of reach.
+        None => {}
     }
     (normal, distance - solid.thickness)
 }
 
 /// Radius of a ball that fits into a solid, or of one that its grid can tell \[m\].
 fn inner_radius(solid: &SolidRow) -> f32 {
-    match solid.kind {
-        SolidRow::PLANE => FAR,
-        SolidRow::BLOCK => solid.size.min_element(),
-        SolidRow::GRID => solid.spacing,
-        _ => solid.size.x,
+    match Kind::of(solid) {
+        Some(Kind::Plane) | None => FAR,
+        Some(Kind::Sphere | Kind::Capsule) => solid.size.x,
+        Some(Kind::Block) => solid.size.min_element(),
+        Some(Kind::Grid) => solid.spacing,
     }
 }
 
@@ -119,7 +121,7 @@ fn inner_radius(solid: &SolidRow) -> f32 {
 pub(super) fn swept_distance(solid: &SolidRow, distances: &[f32], a: Vec3, b: Vec3) -> (Vec3, f32) {
     let end = signed_distance(solid, distances, b);
     let travel = (b - a).length();
-    let sure = if solid.kind == SolidRow::GRID { SURE } else { 1.0 };
+    let sure = if Kind::of(solid) == Some(Kind::Grid) { SURE } else { 1.0 };
     if 2.0 * travel < inner_radius(solid) || sure * end.1 >= travel {
         return end;
     }
@@ -148,5 +150,34 @@ impl Solid {
         let rotation = Quat::from_vec4(row.start_rotation);
         let local = rotation.inverse() * (Vec3::from(point) - row.start_position);
         signed_distance(&row, self.distances(), local).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the compiler asks for in Rust.
+    #[test]
+    fn wgsl_has_a_distance_and_a_radius_of_every_shape() {
+        let body = |name: &str| {
+            let (_, from) = SOURCE.wgsl.split_once(&format!("\nfn {name}(")).expect(name);
+            from.split_once("\n}").map_or(from, |(body, _)| body)
+        };
+        for kind in Kind::ALL {
+            let name = format!("{kind:?}").to_uppercase();
+            assert!(SOURCE.constants.contains(&(name.as_str(), Constant::U32(*kind as u32))), "{name}");
+            for function in ["signed_distance", "inner_radius"] {
+                assert!(body(function).contains(&format!("solid.kind == {name}")), "{function} forgets {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_shape_is_out_of_reach_and_reads_no_grid() {
+        let known = Solid::new(crate::solid::SolidShape::Plane).row(crate::solid::Pose::default(), u32::MAX);
+        let unknown = SolidRow { kind: Kind::ALL.len() as u32, ..known };
+        assert_eq!(signed_distance(&unknown, &[], Vec3::ZERO), (Vec3::Y, FAR));
+        assert_eq!(swept_distance(&unknown, &[], Vec3::ZERO, Vec3::ONE), (Vec3::Y, FAR));
     }
 }

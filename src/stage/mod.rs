@@ -99,6 +99,33 @@ pub trait Solver: Stage {
     fn varies(&self) -> bool {
         false
     }
+
+    /// Whether an iteration carries a correction by one edge only: then iterations grow as the square of the size.
+    fn pointwise(&self) -> bool {
+        false
+    }
+
+    /// Variants with other kernels than the defaults have. They are checked wherever the solver is.
+    fn variants(&self) -> &'static [Variant] {
+        &[]
+    }
+
+    /// What brings those kernels and orders into a short frame of a small cloth that the defaults leave out there.
+    fn rarities(&self) -> &'static [Assignment] {
+        &[]
+    }
+}
+
+/// A parameter and its value, as [`Method::set`](crate::Method::set) takes them.
+pub type Assignment = (&'static str, &'static str);
+
+/// A solver with a name and parameters of its own, for those who check and compare solvers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Its name, which begins with that of the solver.
+    pub name: &'static str,
+    /// How it differs from the defaults.
+    pub set: &'static [Assignment],
 }
 
 /// Fields of the built-in stages, each declared beside its kernels; what they share first.

@@ -1,6 +1,6 @@
 //! Equal bits: again, and on a device that can do less.
 
-use super::subjects::{FRAME, SOLVERS, method};
+use super::subjects::{FRAME, solvers};
 use super::{Check, Depth, Failure, Seen};
 use crate::cloth::settings::Settings;
 use crate::cloth::{Cloth, FrameInput};
@@ -8,21 +8,22 @@ use crate::engine::checksum::Checksum;
 use crate::engine::gpu::Gpu;
 use crate::error::{Error, Result};
 use crate::scene;
+use crate::solver::Method;
 
 pub(super) fn checks(_: Depth) -> Vec<Check> {
     let mut list = Vec::new();
-    for solver in SOLVERS {
+    for (solver, method) in solvers() {
         list.push(Check::new(format!("bits/{solver}"), move |subject| {
             let again = subject.with_limits(Gpu::required_limits())?;
-            equal([fingerprint(subject.gpu(), solver)?, fingerprint(&again, solver)?], "a second device")
+            equal([fingerprint(subject.gpu(), &method)?, fingerprint(&again, &method)?], "a second device")
         }));
     }
-    for solver in SOLVERS {
+    for (solver, method) in solvers() {
         list.push(Check::new(format!("limits/{solver}"), move |subject| {
             // 12 × 12 vertices and their edges are 3 and 5 workgroups: at most 3 in a dimension folds the dispatches.
             let limits = wgpu::Limits { max_compute_workgroups_per_dimension: 3, ..Gpu::required_limits() };
             let less = subject.with_limits(limits)?;
-            equal([fingerprint(subject.gpu(), solver)?, fingerprint(&less, solver)?], "lowered limits")
+            equal([fingerprint(subject.gpu(), &method)?, fingerprint(&less, &method)?], "lowered limits")
         }));
     }
     list.push(Check::new("limits/too-large", |subject| {
@@ -50,8 +51,8 @@ fn equal([first, second]: [u64; 2], what: &str) -> Result<Seen, Failure> {
 ///
 /// # Errors
 /// As [`Cloth::on_gpu`] and [`Cloth::step`].
-pub fn fingerprint(gpu: &Gpu, solver: &str) -> Result<u64> {
-    let settings = Settings { method: method(solver).unwrap_or_default(), strain_limit: 2e-3, ..Default::default() };
+pub fn fingerprint(gpu: &Gpu, method: &Method) -> Result<u64> {
+    let settings = Settings { method: method.clone(), strain_limit: 2e-3, ..Default::default() };
     let mut cloth = Cloth::on_gpu(gpu, scene::hang(12)?.with_settings(settings))?;
     for _ in 0..4 {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;

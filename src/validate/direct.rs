@@ -1,6 +1,6 @@
 //! A whole step against its solution in f64 by direct factorisation.
 
-use super::subjects::method;
+use super::subjects::solvers;
 use super::{Check, Depth, Failure, Seen, Subject};
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
@@ -24,18 +24,20 @@ const VELOCITY: f64 = 3e-5;
 
 pub(super) fn checks(_: Depth) -> Vec<Check> {
     let mut list = Vec::new();
-    for solver in ["fast-projection", "fast-projection-lines", "fast-projection-diagonal"] {
+    for (solver, method) in solvers() {
+        // The others do not solve the paper's equations.
+        let Method::FastProjection(projection) = method else { continue };
         for name in ["curtain", "hang", "sheet"] {
-            list.push(Check::new(format!("direct/{solver}/{name}"), move |subject| step(subject, solver, name)));
+            list.push(Check::new(format!("direct/{solver}/{name}"), {
+                let projection = projection.clone();
+                move |subject| step(subject, projection.clone(), name)
+            }));
         }
     }
     list
 }
 
-fn step(subject: &Subject, solver: &str, name: &str) -> Result<Seen, Failure> {
-    let Some(Method::FastProjection(projection)) = method(solver) else {
-        return Err(Failure::new(format!("{solver} has no direct solution")));
-    };
+fn step(subject: &Subject, projection: FastProjection, name: &str) -> Result<Seen, Failure> {
     let scene = wavy(name)?;
     // The judge projects to C = 0, as the paper does.
     let method = FastProjection { iterations: 4, tolerance: 1e-6, step_clamp: 10.0, slack: 0.0, ..projection };

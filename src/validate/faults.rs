@@ -1,20 +1,22 @@
 //! Values that are not finite never become public.
 
-use super::subjects::{FRAME, SOLVERS, method};
+use super::subjects::{FRAME, solvers};
 use super::{Check, Depth, Failure, Seen, Subject};
 use crate::cloth::settings::Settings;
 use crate::cloth::{Cloth, FrameInput};
 use crate::error::Result;
 use crate::scene;
+use crate::solver::Method;
 
 pub(super) fn checks(_: Depth) -> Vec<Check> {
-    let check =
-        |solver: &'static str| Check::new(format!("not-finite/{solver}"), move |subject| overflow(subject, solver));
-    SOLVERS.into_iter().map(check).collect()
+    let check = |(solver, method): (&'static str, Method)| {
+        Check::new(format!("not-finite/{solver}"), move |subject| overflow(subject, method.clone()))
+    };
+    solvers().into_iter().map(check).collect()
 }
 
-fn overflow(subject: &Subject, solver: &str) -> Result<Seen, Failure> {
-    let settings = Settings { method: method(solver).unwrap_or_default(), ..Default::default() };
+fn overflow(subject: &Subject, method: Method) -> Result<Seen, Failure> {
+    let settings = Settings { method, ..Default::default() };
     let mut cloth = Cloth::on_gpu(subject.gpu(), scene::hang(9)?.with_settings(settings))?;
     let input = FrameInput { dt: FRAME, ..Default::default() };
     for _ in 0..3 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::subjects::{FRAME, SOLVERS, crowded, everything_else, landing, method, moving, resting, warm, windy};
+use super::subjects::{FRAME, crowded, everything_else, landing, moving, resting, solvers, warm, windy, with};
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
@@ -14,11 +14,12 @@ use crate::engine::program::Kernel;
 use crate::engine::source::Source;
 use crate::error::Result;
 use crate::scene::{self, Scene};
-use crate::solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, YarnSweep};
+use crate::solver::{Auto, Method};
 use crate::stage::Recorder;
 use crate::stage::Stage;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
+use crate::stage::parameter::{Takes, Value};
 use crate::stage::rest::Rest;
 
 /// Vertices per side: odd, above a workgroup's 64, with yarns long enough for chords.
@@ -28,35 +29,42 @@ const MOST: u64 = 400;
 
 pub(super) fn checks(depth: Depth) -> Vec<Check> {
     let mut list = Vec::new();
-    for (solver, name) in pairs(depth) {
+    for ((solver, method), name) in pairs(depth) {
         list.push(Check::new(format!("kernels/{solver}/{name}"), move |subject| {
-            let settings = Settings { method: method(solver).unwrap_or_default(), ..Default::default() };
+            let settings = Settings { method: method.clone(), ..Default::default() };
             compare(subject, &moving(Scene::named(name, SIZE)?, settings)?, MOST)
         }));
     }
-    for solver in SOLVERS {
+    for (solver, method) in solvers() {
+        let short = few(method.clone());
         list.push(Check::new(format!("kernels/{solver}/whole-frame"), move |subject| {
-            let settings = Settings { method: few(method(solver).unwrap_or_default()), ..windy() };
+            let settings = Settings { method: short.clone().map_err(Failure::new)?, ..windy() };
             compare(subject, &moving(scene::hang(SIZE)?, settings)?, u64::MAX)
         }));
         for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
-            if depth == Depth::Quick && (elasticity == Elasticity::Implicit) != (solver == "auto") {
+            if depth == Depth::Quick && (elasticity == Elasticity::Implicit) != (solver == Auto::NAME) {
                 continue;
             }
             let name = if elasticity == Elasticity::Implicit { "crowded-implicit" } else { "crowded" };
+            let method = method.clone();
             list.push(Check::new(format!("kernels/{solver}/{name}"), move |subject| {
-                compare(subject, &in_a_crowd(method(solver).unwrap_or_default(), elasticity)?, 600)
+                compare(subject, &in_a_crowd(method.clone(), elasticity)?, 600)
             }));
         }
     }
     for (name, stepping) in [("resting", Stepping::Euler), ("resting-bdf2", Stepping::Bdf2)] {
         list.push(Check::new(format!("kernels/auto/{name}"), move |subject| {
-            let settings = Settings { method: few(Method::default()), stepping, ..Default::default() };
+            let settings =
+                Settings { method: few(Method::default()).map_err(Failure::new)?, stepping, ..Default::default() };
             compare_reaching(subject, &resting(SIZE, settings)?, u64::MAX, "settle", rests)
         }));
     }
     list.push(Check::new("kernels/auto/landing-bdf2", |subject| {
-        let settings = Settings { method: few(Method::default()), stepping: Stepping::Bdf2, ..Default::default() };
+        let settings = Settings {
+            method: few(Method::default()).map_err(Failure::new)?,
+            stepping: Stepping::Bdf2,
+            ..Default::default()
+        };
         compare_reaching(subject, &landing(SIZE, settings)?, u64::MAX, "rebound", landed)
     }));
     list.push(Check::new("kernels/fast-projection/warm-start", |subject| {
@@ -118,22 +126,21 @@ fn landed(before: &Fields, after: &Fields) -> Result<bool> {
     Ok(touched.zip(touches).any(|both| both == (false, true)))
 }
 
-/// A solver with few iterations, so that a whole frame with its last kernels is compared.
-fn few(method: Method) -> Method {
-    match method {
-        Method::GaussSeidel(solver) => Method::GaussSeidel(GaussSeidel { sweeps: 4, seed: Some(3), ..solver }),
-        Method::Jacobi(solver) => Method::Jacobi(Jacobi { sweeps: 8, ..solver }),
-        Method::FastProjection(solver) => {
-            Method::FastProjection(FastProjection { iterations: 2, inner_iterations: Some(5), ..solver })
+/// Most iterations of anything in a whole frame that is compared.
+const FEW: u32 = 4;
+
+/// A solver with few iterations, so that a whole frame with its last kernels is compared, and with its rarities.
+fn few(mut method: Method) -> Result<Method, String> {
+    for table in method.tables_mut() {
+        for parameter in table.list() {
+            if parameter.takes == Takes::Count {
+                let count = if let Value::Count(count) = parameter.value { count.min(FEW) } else { FEW };
+                table.set(parameter.name, Value::Count(count));
+            }
         }
-        Method::Auto(solver) => {
-            let sweep = YarnSweep { sweeps: 1, chords_from: 0.0, ..solver.sweep };
-            let projection = FastProjection { iterations: 1, inner_iterations: Some(5), ..solver.projection };
-            Method::Auto(Auto { sweep, projection })
-        }
-        Method::YarnSweep(solver) => Method::YarnSweep(YarnSweep { chords_from: 0.0, ..solver }),
-        other => other,
     }
+    let rarities = method.solver().rarities();
+    with(method, rarities)
 }
 
 /// Holds, contact with moving solids of every kind, hinges and damping.

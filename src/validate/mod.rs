@@ -42,7 +42,7 @@ use std::fmt;
 pub use bits::fingerprint;
 pub use deviations::{Deviation, KNOWN, known};
 pub use kernels::planted;
-pub use subjects::{SOLVERS, method};
+pub use subjects::{method, solvers};
 // For the tests and benchmarks of this repository; no part of the interface.
 #[doc(hidden)]
 pub use subjects::{crowded, everything_else, landing, moving, resting, warm, windy};
@@ -50,6 +50,7 @@ pub use subjects::{crowded, everything_else, landing, moving, resting, warm, win
 use crate::engine::gpu::Gpu;
 use crate::engine::lockstep::Mismatch;
 use crate::error::{Error, Result};
+use crate::solver::Method;
 
 /// An adapter under test, with a device on it.
 #[derive(Debug)]
@@ -210,15 +211,14 @@ pub fn checks(depth: Depth) -> Vec<Check> {
         .collect()
 }
 
-/// Pairs of a solver and a scene: all of them, or as few as name each solver and each scene.
-fn pairs(depth: Depth) -> Vec<(&'static str, &'static str)> {
-    let scenes = crate::scene::NAMES;
-    let all = SOLVERS.iter().flat_map(|solver| scenes.iter().map(move |scene| (*solver, *scene)));
+/// Pairs of a solver with its name and a scene: all of them, or as few as name each solver and each scene.
+fn pairs(depth: Depth) -> Vec<((&'static str, Method), &'static str)> {
+    let (solvers, scenes) = (solvers(), crate::scene::NAMES);
     match depth {
-        Depth::Full => all.collect(),
+        Depth::Full => solvers.iter().flat_map(|solver| scenes.iter().map(|scene| (solver.clone(), *scene))).collect(),
         Depth::Quick => {
-            let count = SOLVERS.len().max(scenes.len());
-            (0..count).map(|index| (SOLVERS[index % SOLVERS.len()], scenes[index % scenes.len()])).collect()
+            let count = solvers.len().max(scenes.len());
+            (0..count).map(|index| (solvers[index % solvers.len()].clone(), scenes[index % scenes.len()])).collect()
         }
     }
 }

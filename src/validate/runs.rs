@@ -1,10 +1,11 @@
 //! Free runs on the adapter, beside the same runs on the CPU.
 
-use super::subjects::{FRAME, method};
+use super::subjects::FRAME;
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::{Cloth, FrameInput};
 use crate::error::Result;
 use crate::scene::Scene;
+use crate::solver::Method;
 
 const SIZE: u32 = 9;
 /// A third of a second: long enough to fall, too short for rounding to grow into another motion.
@@ -13,15 +14,15 @@ const FRAMES: u32 = 20;
 const CENTER: f64 = 2e-3;
 
 pub(super) fn checks(depth: Depth) -> Vec<Check> {
-    let check = |(solver, name): (&'static str, &'static str)| {
-        Check::new(format!("runs/{solver}/{name}"), move |subject| run(subject, solver, name))
+    let check = |((solver, method), name): ((&'static str, Method), &'static str)| {
+        Check::new(format!("runs/{solver}/{name}"), move |subject| run(subject, &method, name))
     };
     pairs(depth).into_iter().map(check).collect()
 }
 
-fn run(subject: &Subject, solver: &str, name: &str) -> Result<Seen, Failure> {
+fn run(subject: &Subject, method: &Method, name: &str) -> Result<Seen, Failure> {
     let mut scene = Scene::named(name, SIZE)?;
-    scene.settings.method = method(solver).unwrap_or_default();
+    scene.settings.method = method.clone();
     let mut here = Cloth::on_cpu(scene.clone())?;
     let mut there = Cloth::on_gpu(subject.gpu(), scene)?;
     let (mut worst, mut apart) = (0.0f64, 0.0f64);

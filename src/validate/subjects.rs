@@ -11,7 +11,7 @@ use crate::mesh::{Mesh, MeshDescriptor};
 use crate::scene::{self, Scene};
 use crate::solid::Pose;
 use crate::solid::{Grid, Solid, SolidShape, icosphere};
-use crate::solver::{FastProjection, Method, Preconditioner, YarnSweep};
+use crate::solver::{Assignment, FastProjection, Method, Variant, YarnSweep};
 use crate::stage::contact::Contact;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
@@ -20,25 +20,27 @@ use crate::stage::wind::Wind;
 /// Length of a frame \[s\].
 pub(super) const FRAME: f32 = 1.0 / 60.0;
 
-/// Names of the built-in solvers, and of their variants with other kernels.
-pub const SOLVERS: [&str; 7] = [
-    "auto",
-    "fast-projection",
-    "gauss-seidel",
-    "jacobi",
-    "yarn-sweep",
-    "fast-projection-lines",
-    "fast-projection-diagonal",
-];
+/// The built-in solvers by their names, then those of their variants whose parameters can be set.
+pub fn solvers() -> Vec<(&'static str, Method)> {
+    let standard = || Method::NAMES.into_iter().zip(Method::all());
+    let variants = standard().flat_map(|(_, method)| {
+        let varied = |variant: &Variant| Some((variant.name, with(method.clone(), variant.set).ok()?));
+        method.solver().variants().iter().filter_map(varied).collect::<Vec<_>>()
+    });
+    standard().chain(variants).collect()
+}
 
-/// The solver of a name of [`SOLVERS`].
+/// The solver of a name that [`solvers`] lists.
 pub fn method(name: &str) -> Option<Method> {
-    let preconditioner = match name {
-        "fast-projection-lines" => Preconditioner::Lines,
-        "fast-projection-diagonal" => Preconditioner::Jacobi,
-        _ => return Method::named(name),
-    };
-    Some(Method::FastProjection(FastProjection { preconditioner, ..Default::default() }))
+    solvers().into_iter().find_map(|(listed, method)| (listed == name).then_some(method))
+}
+
+/// A solver with some of its parameters set.
+pub(super) fn with(mut method: Method, set: &[Assignment]) -> Result<Method, String> {
+    for (parameter, value) in set {
+        method.set(parameter, value)?;
+    }
+    Ok(method)
 }
 
 /// A cloth on the CPU somewhere in the middle of its motion, with every input of a frame in use: turned, pushed, a pin
@@ -169,4 +171,28 @@ pub fn everything_else() -> Settings {
 pub fn windy() -> Settings {
     let wind = Wind { velocity: [2.0, 1.0, 5.0], gust: 0.5, ..Default::default() };
     Settings { wind: Some(wind), area_limit: Some([0.99, 1.01]), ..Default::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solvers_and_their_variants_can_be_set_and_have_names_of_their_own() {
+        let listed = solvers();
+        let mut names: Vec<&str> = listed.iter().map(|(name, _)| *name).collect();
+        for (name, method) in Method::NAMES.into_iter().zip(Method::all()) {
+            let solver = method.solver();
+            assert_eq!(solver.name(), name);
+            with(method.clone(), solver.rarities()).expect(name);
+            for variant in solver.variants() {
+                with(method.clone(), variant.set).expect(variant.name);
+                assert!(variant.name.starts_with(name), "{}", variant.name);
+                assert!(names.contains(&variant.name), "{}", variant.name);
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), listed.len());
+    }
 }

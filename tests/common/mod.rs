@@ -46,12 +46,12 @@ pub(crate) fn name(gpu: &Gpu) -> String {
 
 /// Every built-in solver.
 pub(crate) fn methods() -> impl Iterator<Item = (&'static str, Method)> {
-    solvers().map(|name| (name, method(name)))
+    taut::validate::solvers().into_iter()
 }
 
 /// Names of the built-in solvers, and of their variants with other kernels.
 pub(crate) fn solvers() -> impl Iterator<Item = &'static str> {
-    taut::validate::SOLVERS.into_iter()
+    methods().map(|(name, _)| name)
 }
 
 /// The solver of a name that [`solvers`] lists.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use rayon::prelude::*;
 use taut::engine::checksum::Checksum;
 use taut::wgpu;
@@ -181,7 +181,7 @@ impl Bench {
         let scene = Scene::named(&self.scene, self.size)?;
         let settings = Settings {
             strain_limit: self.limit as f32,
-            method: Method::named(&self.solver).unwrap_or_default(),
+            method: Method::named(&self.solver).with_context(|| format!("no solver is {}", self.solver))?,
             substeps: self.substeps.map_or(scene.settings.substeps, Substeps::Fixed),
             ..scene.settings.clone()
         };

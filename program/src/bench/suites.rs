@@ -61,6 +61,11 @@ pub(crate) const SUITES: [Suite; 4] = [
 /// Vertices per side beyond which point solvers take minutes.
 const STEEP: u32 = 48;
 
+/// Whether a solver is one that [`STEEP`] is about.
+pub(crate) fn pointwise(solver: &str) -> bool {
+    Method::named(solver).is_some_and(|method| method.solver().pointwise())
+}
+
 impl Suite {
     /// Its runs, for the options.
     pub(crate) fn runs(&self, options: &Options, places: &[Place]) -> Vec<Bench> {
@@ -81,7 +86,7 @@ impl Suite {
         for scene in self.scenes {
             for size in &sizes {
                 for solver in &solvers {
-                    let steep = ["gauss-seidel", "jacobi"].contains(&solver.as_str());
+                    let steep = pointwise(solver);
                     if self.grows && steep && *size > STEEP && options.solvers.is_empty() {
                         continue;
                     }

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use clap::builder::NonEmptyStringValueParser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use taut::Gpu;
-use taut::validate::{Check, Depth, Failure, SOLVERS, Seen, Subject, checks, fingerprint, known, planted};
+use taut::validate::{Check, Depth, Failure, Seen, Subject, checks, fingerprint, known, planted, solvers};
 use taut::wgpu;
 
 use crate::signals::Signals;
@@ -251,12 +251,12 @@ fn fresh_process(subject: &Subject) -> Result<Seen, Failure> {
     if here.lines().count() != there.lines().count() {
         return Err(Failure::new(format!("a second process answered {:?}", there.trim())));
     }
-    Ok(Seen::new(format!("{} fingerprints are equal", SOLVERS.len())))
+    Ok(Seen::new(format!("{} fingerprints are equal", solvers().len())))
 }
 
 fn fingerprints(subject: &Subject) -> taut::Result<String> {
-    let line = |solver: &str| Ok(format!("{solver} {:016x}\n", fingerprint(subject.gpu(), solver)?));
-    SOLVERS.into_iter().map(line).collect()
+    let line = |(solver, method)| Ok(format!("{solver} {:016x}\n", fingerprint(subject.gpu(), &method)?));
+    solvers().into_iter().map(line).collect()
 }
 
 fn tell_fingerprints(adapters: Vec<wgpu::Adapter>) -> Result<Outcome> {

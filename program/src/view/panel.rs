@@ -149,7 +149,9 @@ impl Panel {
             row("gusts", Slider::new(&mut self.air.gust, 0.0..=2.0));
         });
         if self.solver != before.solver {
-            player.set_method(Method::named(self.solver).unwrap_or_default());
+            if let Some(method) = Method::named(self.solver) {
+                player.set_method(method);
+            }
             // Where it was refused, the one before.
             self.solver = player.cloth().settings().method.solver().name();
         }

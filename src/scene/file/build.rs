@@ -275,12 +275,7 @@ impl Builder<'_> {
             let known = baked.iter().find(|(form, _)| **form == obstacle.form).map(|(_, grid)| grid.clone());
             let shape = match (&obstacle.form, known) {
                 (_, Some(grid)) => SolidShape::Grid(grid),
-                (Form::Plane, _) => SolidShape::Plane,
-                (Form::Sphere { radius }, _) => SolidShape::Sphere { radius: *radius },
-                (Form::Capsule { radius, half_length }, _) => {
-                    SolidShape::Capsule { radius: *radius, half_length: *half_length }
-                }
-                (Form::Box { half }, _) => SolidShape::Box { half: *half },
+                (Form::Shape(shape), _) => shape.clone(),
                 (form @ (Form::Mannequin { .. } | Form::Mesh { .. }), None) => {
                     let grid = self.bake(form, left, &key)?;
                     left = left.saturating_sub(grid.bytes());
@@ -308,7 +303,7 @@ impl Builder<'_> {
             }
             Form::Mannequin { segments, resolution } => (Ok(mannequin(*segments)), *resolution),
             Form::Mesh { file, scale, resolution } => (self.body(file, *scale, key), *resolution),
-            _ => return Err(self.error(key, "has no mesh")),
+            Form::Shape(_) => return Err(self.error(key, "has no mesh")),
         };
         let resolution_key = format!("{key}.resolution");
         let grid = Grid::bake(&body?, resolution, memory).map_err(|error| self.located(error, &resolution_key))?;

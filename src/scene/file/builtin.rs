@@ -7,6 +7,7 @@ use crate::cloth::settings::Settings;
 use crate::error::{Error, Result};
 use crate::mesh::{Mass, MeshDescriptor};
 use crate::scene::{COTTON_BENDING, FORM_RESOLUTION, FORM_SEGMENTS, HANG_WIDTH, MOST, NAMES, check_size, clearance};
+use crate::solid::SolidShape;
 use crate::stage::wind::Wind;
 
 /// The built-in scene of a name.
@@ -83,7 +84,7 @@ const SLOPE: Turn = Turn::Axis { axis: [0.0, 0.0, 1.0], degrees: 20.0 };
 
 fn solid(name: &str, size: u32) -> Option<Obstacle> {
     let plain = Obstacle {
-        form: Form::Plane,
+        form: Form::Shape(SolidShape::Plane),
         translation: [0.0; 3],
         rotation: None,
         velocity: [0.0; 3],
@@ -96,13 +97,13 @@ fn solid(name: &str, size: u32) -> Option<Obstacle> {
     };
     let solid = match name {
         "drape" => Obstacle {
-            form: Form::Sphere { radius: 0.3 },
+            form: Form::Shape(SolidShape::Sphere { radius: 0.3 }),
             translation: [0.5, -0.32, 0.5],
             thickness: clearance(size, 0.3),
             ..plain
         },
         "tablecloth" => Obstacle {
-            form: Form::Box { half: [0.3, 0.02, 0.3] },
+            form: Form::Shape(SolidShape::Box { half: [0.3, 0.02, 0.3] }),
             translation: [0.5, -0.05, 0.5],
             thickness: 0.004,
             ..plain

@@ -219,6 +219,7 @@
 
 mod build;
 mod builtin;
+mod forms;
 mod load_mesh;
 mod parts;
 mod path;

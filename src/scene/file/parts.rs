@@ -6,7 +6,7 @@ use crate::cloth::hold::Hold;
 use crate::cloth::motion::Motion;
 use crate::mesh::{EdgeOverride, Face, Mass};
 use crate::scene::noise::Noise;
-use crate::solid::Pose;
+use crate::solid::{Pose, SolidShape};
 
 /// `[cloth]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,10 +195,7 @@ impl Obstacle {
 /// The form of a solid.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Form {
-    Plane,
-    Sphere { radius: f32 },
-    Capsule { radius: f32, half_length: f32 },
-    Box { half: [f32; 3] },
+    Shape(SolidShape),
     Mannequin { segments: u32, resolution: u32 },
     Mesh { file: String, scale: f32, resolution: u32 },
 }

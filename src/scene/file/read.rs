@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use toml::de::DeTable;
 
+use super::forms::FORMS;
 use super::load_mesh::WARPS;
-use super::parts::{Fabric, Form, Obstacle, PARTS, Pins, Select, Sheet, Source, Start, Turn};
+use super::parts::{Fabric, Obstacle, PARTS, Pins, Select, Sheet, Source, Start, Turn};
 use super::table::{Table, Text, Value, suggestion};
 use super::{Limits, Output, SceneFile};
 use crate::cloth::hold::{Hold, Selection};
@@ -15,9 +16,9 @@ use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
 use crate::error::{Error, Result};
 use crate::mesh::{EdgeKind, EdgeOverride, Face, Mass, MeshDescriptor, Weave};
+use crate::scene::MOST;
 use crate::scene::material::Material;
 use crate::scene::noise::Noise;
-use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, MOST};
 use crate::solid::Pose;
 use crate::solid::{Solid, SolidShape};
 use crate::solver::Method;
@@ -97,7 +98,7 @@ fn name(value: &Value<'_>) -> Result<String> {
 }
 
 /// A file or folder below the scene's own folder; whether it leads outside by links is for [`super::path`] to see.
-fn file_name(value: &Value<'_>) -> Result<String> {
+pub(super) fn file_name(value: &Value<'_>) -> Result<String> {
     let name = value.string()?;
     if name.len() > LONGEST_PATH || name.chars().any(char::is_control) {
         return Err(value.error(format!("must have at most {LONGEST_PATH} bytes and no control characters")));
@@ -211,7 +212,7 @@ fn side(table: &Table<'_>, key: &str) -> Result<f64> {
 }
 
 /// Metres per unit of a mesh file.
-fn scale(table: &Table<'_>) -> Result<f32> {
+pub(super) fn scale(table: &Table<'_>) -> Result<f32> {
     side(table, "scale")?;
     table.get("scale").map_or(Ok(1.0), |value| value.number())
 }
@@ -473,35 +474,14 @@ fn obstacle(value: &Value<'_>) -> Result<Obstacle> {
         "translation",
         "velocity",
     ];
-    const SHAPES: [(&str, &[&str]); 6] = [
-        ("box", &["half"]),
-        ("capsule", &["half_length", "radius"]),
-        ("mannequin", &["resolution", "segments"]),
-        ("mesh", &["file", "resolution", "scale"]),
-        ("plane", &[]),
-        ("sphere", &["radius"]),
-    ];
     let known = |own: &[&'static str]| -> Vec<&'static str> { COMMON.iter().chain(own).copied().collect() };
-    let every: Vec<&str> = SHAPES.iter().flat_map(|(_, own)| own.iter().copied()).collect();
-    let shape = value.table(&known(&every))?.need("shape", "what solid it is")?.word(&SHAPES.map(|shape| shape.0))?;
-    let own = SHAPES.iter().find(|(name, _)| *name == shape).map_or(&[][..], |(_, own)| own);
-    let table = value.table(&known(own))?;
-    let number = |key: &str| table.need(key, "in metres")?.number();
-    let resolution = || table.get("resolution").map_or(Ok(FORM_RESOLUTION), |value| value.count(8..=256));
-    let form = match shape {
-        "sphere" => Form::Sphere { radius: number("radius")? },
-        "capsule" => Form::Capsule { radius: number("radius")?, half_length: number("half_length")? },
-        "box" => Form::Box { half: table.need("half", "half its sides, in metres")?.numbers()? },
-        "mannequin" => {
-            let segments = table.get("segments").map_or(Ok(FORM_SEGMENTS), |value| value.count(8..=512))?;
-            Form::Mannequin { segments, resolution: resolution()? }
-        }
-        "mesh" => {
-            let file = file_name(&table.need("file", "a closed mesh")?)?;
-            Form::Mesh { file, scale: scale(&table)?, resolution: resolution()? }
-        }
-        _ => Form::Plane,
-    };
+    let every: Vec<&str> = FORMS.iter().flat_map(|form| form.keys.iter().copied()).collect();
+    let shape = value.table(&known(&every))?.need("shape", "what solid it is")?;
+    let word = shape.word(&FORMS.map(|form| form.word))?;
+    let spelling = FORMS.into_iter().find(|form| form.word == word);
+    let spelling = spelling.ok_or_else(|| shape.error("is not known"))?;
+    let table = value.table(&known(spelling.keys))?;
+    let form = (spelling.read)(&table)?;
     let Solid { mut thickness, mut friction, mut restitution, mut velocity, mut angular_velocity, .. } =
         Solid::new(SolidShape::Plane);
     table.set("thickness", &mut thickness)?;

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::SceneFile;
-use super::parts::{Form, Obstacle, Pins, Select, Source, Start, Turn};
+use super::forms;
+use super::parts::{Obstacle, Pins, Select, Source, Start, Turn};
 use crate::cloth::hold::{Hold, Selection};
 use crate::cloth::motion::Motion;
 use crate::cloth::settings::Settings;
@@ -51,7 +52,7 @@ pub(super) fn toml(file: &SceneFile) -> String {
 }
 
 #[derive(Debug, Default)]
-struct Page {
+pub(super) struct Page {
     text: String,
 }
 
@@ -65,7 +66,7 @@ impl Page {
         self.aligned(head, comment);
     }
 
-    fn line(&mut self, key: &str, value: &str, comment: &str) {
+    pub(super) fn line(&mut self, key: &str, value: &str, comment: &str) {
         self.aligned(&format!("{key} = {value}"), comment);
     }
 
@@ -76,11 +77,11 @@ impl Page {
         };
     }
 
-    fn number(&mut self, key: &str, value: f32, comment: &str) {
+    pub(super) fn number(&mut self, key: &str, value: f32, comment: &str) {
         self.line(key, &format!("{value:?}"), comment);
     }
 
-    fn vector(&mut self, key: &str, value: [f32; 3], comment: &str) {
+    pub(super) fn vector(&mut self, key: &str, value: [f32; 3], comment: &str) {
         self.line(key, &list(&value), comment);
     }
 
@@ -91,7 +92,7 @@ impl Page {
     }
 
     /// Only where it is not the default.
-    fn unless<T: PartialEq + std::fmt::Debug>(&mut self, key: &str, value: &T, default: &T, comment: &str) {
+    pub(super) fn unless<T: PartialEq + std::fmt::Debug>(&mut self, key: &str, value: &T, default: &T, comment: &str) {
         if value != default {
             self.line(key, &format!("{value:?}"), comment);
         }
@@ -99,7 +100,7 @@ impl Page {
 }
 
 /// A string as TOML spells it.
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         match letter {
@@ -279,33 +280,7 @@ fn motion(page: &mut Page, head: &str, motion: &Motion, center: Option<[f32; 3]>
 
 fn solid(page: &mut Page, obstacle: &Obstacle) {
     page.head("[[solids]]", "");
-    match &obstacle.form {
-        Form::Plane => page.line("shape", "\"plane\"", "everything below its y = 0"),
-        Form::Sphere { radius } => {
-            page.line("shape", "\"sphere\"", "or box, capsule, mannequin, mesh, plane");
-            page.number("radius", *radius, "m");
-        }
-        Form::Capsule { radius, half_length } => {
-            page.line("shape", "\"capsule\"", "about its y axis");
-            page.number("radius", *radius, "m");
-            page.number("half_length", *half_length, "half the distance of the centers of its ends, m");
-        }
-        Form::Box { half } => {
-            page.line("shape", "\"box\"", "");
-            page.vector("half", *half, "half its sides, m");
-        }
-        Form::Mannequin { segments, resolution } => {
-            page.line("shape", "\"mannequin\"", "a dress form of 0.9 m that stands on its origin");
-            page.line("segments", &segments.to_string(), "corners of an ellipse");
-            page.line("resolution", &resolution.to_string(), "cells along its longest side");
-        }
-        Form::Mesh { file, scale, resolution } => {
-            page.line("shape", "\"mesh\"", "");
-            page.line("file", &text(file), "a closed mesh in the folder of this file, or below");
-            page.unless("scale", scale, &1.0, "m per unit of the mesh file");
-            page.line("resolution", &resolution.to_string(), "cells along its longest side");
-        }
-    }
+    forms::write(page, &obstacle.form);
     page.vector("translation", obstacle.translation, "m");
     if let Some(rotation) = obstacle.rotation {
         page.line("rotation", &turn(rotation), "or a quaternion [x, y, z, w]");

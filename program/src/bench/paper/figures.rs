@@ -3,7 +3,7 @@
 use anyhow::Result;
 use indicatif::ProgressBar;
 use taut::reference::{System, unknown_count};
-use taut::{Cancel, Scene, scene};
+use taut::{Cancel, Method, Scene, YarnSweep, scene};
 
 use super::attempt::{Contest, FPS, Reference};
 use super::record::{Detail, Ending, Finding};
@@ -11,14 +11,13 @@ use super::{CHAIN, CLOTH, FAST, draw, residual, shape};
 use crate::bench::measure::Bench;
 use crate::bench::results::{CPU, ResultFile, Row};
 use crate::bench::statistics::growth;
-use crate::bench::suites::Place;
+use crate::bench::suites::{Place, pointwise};
 use crate::bench::{Options, progress};
 
-/// Solvers that are the strain limiting of the paper.
-const POINTWISE: [&str; 2] = ["gauss-seidel", "jacobi"];
-
 /// Our solvers unless others are asked for; `auto` chooses `yarn-sweep` here.
-const SOLVERS: [&str; 4] = ["auto", "fast-projection", "gauss-seidel", "jacobi"];
+fn contestants() -> Vec<String> {
+    Method::NAMES.into_iter().filter(|name| *name != YarnSweep::NAME).map(str::to_owned).collect()
+}
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -77,7 +76,7 @@ impl Plan {
             shape_size: 24,
             shape_frames: 60,
             limit: 0.01,
-            solvers: SOLVERS.map(str::to_owned).to_vec(),
+            solvers: contestants(),
             repetitions: 1,
             budget: 5.0,
         }
@@ -120,9 +119,9 @@ impl Run {
 
     fn prepare(&mut self, budget: f64, cancel: &Cancel) -> Result<()> {
         match self {
-            // The strain limiting of the paper: as its other methods, at the step that suits it. Ours choose
-            // themselves.
-            Self::Ours(bench) if POINTWISE.contains(&bench.solver()) => bench.search_substeps(budget, cancel),
+            // Point solvers are the strain limiting of the paper: as its other methods, at the step that suits it. Ours
+            // choose themselves.
+            Self::Ours(bench) if pointwise(bench.solver()) => bench.search_substeps(budget, cancel),
             Self::Ours(_) => Ok(()),
             Self::Theirs(contest) => contest.prepare(cancel),
         }
@@ -211,8 +210,7 @@ fn chain_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Vec<Run>>> {
     let references =
         [Reference::FastProjection, Reference::Springs { newton: false }, Reference::Springs { newton: true }];
     // The paper has no strain limiting here.
-    let solvers: Vec<String> =
-        plan.solvers.iter().filter(|solver| !POINTWISE.contains(&solver.as_str())).cloned().collect();
+    let solvers: Vec<String> = plan.solvers.iter().filter(|solver| !pointwise(solver)).cloned().collect();
     let tasks = tasks(plan.chain_size, &plan.chain_limits, &plan.chain_sizes, plan.limit);
     let mut runs = Vec::new();
     for (size, limit) in tasks {
