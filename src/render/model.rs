@@ -60,6 +60,24 @@ impl Model {
     }
 }
 
+/// Lowest and highest corner of the box about a shape \[m\]; a plane has none.
+pub(super) fn extent(shape: &SolidShape) -> Option<[Vec3; 2]> {
+    let about = |reach: Vec3| Some([-reach, reach]);
+    match shape {
+        SolidShape::Plane => None,
+        SolidShape::Sphere { radius } => about(Vec3::splat(*radius)),
+        SolidShape::Capsule { radius, half_length } => about(Vec3::new(*radius, radius + half_length, *radius)),
+        SolidShape::Box { half } => about((*half).into()),
+        SolidShape::Grid(grid) => {
+            let origin = Vec3::from(grid.origin());
+            let [x, y, z] = grid.counts().map(|count| count.saturating_sub(1) as f32 * grid.spacing());
+            // The grid is two and a half cells larger than the body on every side.
+            let margin = Vec3::splat(2.5 * grid.spacing());
+            Some([origin + margin, origin + Vec3::new(x, y, z) - margin])
+        }
+    }
+}
+
 /// Whether everything below a horizontal plane is solid: it can be the ground.
 pub(crate) fn is_level(solid: &Solid) -> bool {
     matches!(solid.shape, SolidShape::Plane) && normal(solid).y > 0.9999

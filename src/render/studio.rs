@@ -4,7 +4,7 @@ use glam::{Quat, Vec3};
 
 use super::Camera;
 use super::fabric::bounds;
-use super::model::{board_corners, is_level};
+use super::model::{board_corners, extent, is_level};
 use crate::cloth::settings::Settings;
 use crate::mesh::Mesh;
 use crate::scene::Scene;
@@ -213,7 +213,7 @@ fn corners(solid: &Solid) -> Vec<Vec3> {
         let center = Vec3::from(solid.pose.translation);
         return directions().map(|direction| center + *radius * direction.normalize()).collect();
     }
-    let Some([low, high]) = solid.shape.extent() else { return Vec::new() };
+    let Some([low, high]) = extent(&solid.shape) else { return Vec::new() };
     let turn = Quat::from_array(solid.pose.rotation).normalize();
     let place = Vec3::from(solid.pose.translation);
     (0..8)

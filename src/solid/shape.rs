@@ -70,24 +70,6 @@ impl SolidShape {
         (row.kind, row.size) = (kind as u32, size);
     }
 
-    /// Lowest and highest corner of the box about it \[m\]; a plane has none.
-    pub(crate) fn extent(&self) -> Option<[Vec3; 2]> {
-        let about = |reach: Vec3| Some([-reach, reach]);
-        match self {
-            Self::Plane => None,
-            Self::Sphere { radius } => about(Vec3::splat(*radius)),
-            Self::Capsule { radius, half_length } => about(Vec3::new(*radius, radius + half_length, *radius)),
-            Self::Box { half } => about((*half).into()),
-            Self::Grid(grid) => {
-                let origin = Vec3::from(grid.origin());
-                let [x, y, z] = grid.counts().map(|count| count.saturating_sub(1) as f32 * grid.spacing());
-                // The grid is two and a half cells larger than the body on every side.
-                let margin = Vec3::splat(2.5 * grid.spacing());
-                Some([origin + margin, origin + Vec3::new(x, y, z) - margin])
-            }
-        }
-    }
-
     /// Whether a mirror maps it to itself: which of its axes are in the mirror, and whether its origin is.
     pub(crate) fn mirrored(&self, [x, y, z]: [bool; 3], centered: bool) -> bool {
         match self {
