@@ -26,7 +26,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "S", default_value = "2", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: f64,
 
-    /// Write rest.obj, cloth.pc2 and report.json to this directory; it is made if it is missing
+    /// Write rest.obj, cloth.pc2, report.json, and run.taut for --continue to this directory, which is made if missing
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 

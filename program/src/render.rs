@@ -193,8 +193,8 @@ struct OnGpu {
 }
 
 impl Pictures {
-    /// Pictures of a cloth that runs: on its own device if it has one, else on the CPU. Those of a run that goes on show
-    /// frames, too, that are not in the buffers of the cloth any more.
+    /// Pictures of a cloth that runs: on its own device if it has one, else on the CPU. Those of a run that goes on
+    /// show frames, too, that are not in the buffers of the cloth any more.
     pub(crate) fn of_cloth(options: &options::Options, studio: Studio, cloth: &Cloth, frames: u32) -> Result<Self> {
         let fabric = Fabric::new(cloth.mesh());
         let models: Vec<Model> = cloth.solids().iter().map(|solid| Model::of(solid, &studio)).collect();
