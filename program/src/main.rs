@@ -6,9 +6,13 @@ mod memory;
 mod mesh;
 mod options;
 mod output;
+mod past;
 mod render;
+mod rows;
 mod run;
 mod scene;
+#[cfg(test)]
+mod schema;
 mod signals;
 mod summary;
 #[cfg(feature = "validate")]
@@ -131,7 +135,17 @@ fn main() -> ExitCode {
 
 /// The command line, and which of the options of `run` and `view` were given and not left to their defaults.
 fn arguments() -> Result<Arguments, clap::Error> {
-    let matches = Arguments::command().try_get_matches()?;
+    let grouped = |command: clap::Command| {
+        command.mut_args(|argument| {
+            let heading = options::heading(argument.get_id().as_str());
+            if argument.is_positional() { argument } else { argument.help_heading(heading) }
+        })
+    };
+    let mut command = Arguments::command().mut_subcommand("run", grouped);
+    if cfg!(feature = "viewer") {
+        command = command.mut_subcommand("view", grouped);
+    }
+    let matches = command.try_get_matches()?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     if let Some((_, matches)) = matches.subcommand() {
         match &mut arguments.command {

@@ -13,6 +13,7 @@ use taut::scene::{Noise, SceneFile};
 use taut::{Backend, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 use crate::render::PictureOptions;
+use crate::rows;
 use crate::scene::{self, SceneParser};
 
 /// Options of `taut run`.
@@ -25,7 +26,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "S", default_value = "2", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: f64,
 
-    /// Write rest.obj, cloth.pc2 and report.json to this directory; it is made if it is missing
+    /// Write rest.obj, cloth.pc2, report.json, and run.taut for --continue to this directory, which is made if missing
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
@@ -49,6 +50,37 @@ pub(crate) struct Options {
     /// No table and no progress bar; errors and missed limits are still said
     #[arg(long)]
     pub(crate) quiet: bool,
+
+    /// Go on with the run in the directory of --out, which was interrupted or shall be longer, in the same files, until
+    /// it has as many seconds as --seconds says; with the same scene and options
+    #[arg(long = "continue", conflicts_with = "resume")]
+    pub(crate) goes_on: bool,
+
+    /// Write a row for every frame to this file: strain, substeps, iterations, time; .jsonl or .csv
+    #[arg(long = "frames", value_name = "FILE", value_parser = OsStringValueParser::new().try_map(frame_rows))]
+    pub(crate) frame_rows: Option<rows::Target>,
+
+    /// Say in the table what the solver did, too
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    /// Print the JSON Schema of the report, and simulate nothing
+    #[arg(long)]
+    pub(crate) schema: bool,
+}
+
+/// Under which title the help of `run` and `view` has an option.
+pub(crate) fn heading(option: &str) -> &'static str {
+    match option {
+        "help" => "Options",
+        "solver" | "set" | "strain" | "substeps" | "preconditioner" | "bdf2" => "Solver",
+        "seconds" | "fps" => "Time",
+        "backend" | "adapter" => "Machine",
+        "out" | "export" | "json" | "frame_rows" | "quiet" | "verbose" | "schema" | "screenshots" => "Output",
+        "checkpoint" | "resume" | "goes_on" => "Going on",
+        "render" | "size_px" | "every" | "orbit" | "color" | "paused" => "Pictures",
+        _ => "Cloth",
+    }
 }
 
 /// What is simulated, how and where; shared by `taut run` and `taut view`.
@@ -248,7 +280,8 @@ impl Options {
 
     /// Whether there will be files.
     pub(crate) fn writes(&self) -> bool {
-        self.out.is_some() || self.json.is_some() || !self.export.is_empty() || self.picture.is_asked()
+        let pictures = self.picture.is_asked();
+        self.out.is_some() || self.json.is_some() || !self.export.is_empty() || self.frame_rows.is_some() || pictures
     }
 
     /// Whether standard output is for JSON alone.
@@ -322,6 +355,10 @@ fn seed(text: &str) -> Result<u64, String> {
 /// Names of files need not be Unicode.
 fn export(name: OsString) -> Result<Target, String> {
     Target::new(name).map_err(|error| error.to_string())
+}
+
+fn frame_rows(name: OsString) -> Result<rows::Target, String> {
+    rows::Target::new(name.into())
 }
 
 /// What `--export` is for, with the formats that there are.

@@ -15,6 +15,8 @@ use taut::io::obj;
 
 use crate::mesh::Origin;
 use crate::options::Options;
+use crate::past::{self, Ended};
+use crate::rows::{Frames, Row};
 
 /// The files of a run under temporary names. Dropped before [`Files::finish`], they leave nothing behind, not even
 /// directories that were made for them.
@@ -25,6 +27,9 @@ pub(crate) struct Files {
     /// The stretch that counts as none.
     band: [f32; 2],
     reports: Vec<AtomicFile>,
+    frames: Option<Frames>,
+    /// What `--continue` goes on from.
+    past: Option<AtomicFile>,
     paths: Vec<PathBuf>,
     // Last, so that it is dropped when the files are gone.
     directories: MadeDirectories,
@@ -55,6 +60,8 @@ impl Files {
             exports: Vec::new(),
             band,
             reports: Vec::new(),
+            frames: None,
+            past: None,
             paths: Vec::new(),
             directories: MadeDirectories::default(),
         };
@@ -71,7 +78,9 @@ impl Files {
                 None => obj::prepare(&rest, mesh, mesh.positions())?,
             });
             files.reports.push(AtomicFile::create(&report)?);
-            files.paths.extend([rest, cloth, report]);
+            let past = out.join(past::NAME);
+            files.past = Some(AtomicFile::create(&past)?);
+            files.paths.extend([rest, cloth, report, past]);
         }
         for target in &options.export {
             let parent = target.path().parent().unwrap_or(Path::new(""));
@@ -84,6 +93,10 @@ impl Files {
             files.reports.push(AtomicFile::create(json)?);
             files.paths.push(json.clone());
         }
+        if let Some(target) = &options.frame_rows {
+            files.frames = Some(Frames::create(target)?);
+            files.paths.push(target.path().to_owned());
+        }
         Ok(files)
     }
 
@@ -92,13 +105,28 @@ impl Files {
         self.exports.iter_mut().try_for_each(|export| export.write_frame(mesh, self.band, positions))
     }
 
+    /// Adds what a frame reached that ends at `time` \[s\].
+    pub(crate) fn write_row(&mut self, frame: u32, time: f64, row: &Row) -> Result<()> {
+        self.frames.as_mut().map_or(Ok(()), |frames| frames.add(frame, time, row))
+    }
+
     /// Puts all files in place and tells their names. The largest goes first: if one cannot be completed it is that.
     /// `early` is the mesh and the last positions of a run that was stopped: then there are fewer frames than were
-    /// promised.
-    pub(crate) fn finish(mut self, report: &Value, early: Option<(&Mesh, &[[f32; 3]])>) -> Result<Vec<PathBuf>> {
+    /// promised. What the run goes on from is put in place last: whenever that is cut short, the other files have at
+    /// least its frames.
+    pub(crate) fn finish(
+        mut self,
+        report: &Value,
+        ended: &Ended<'_>,
+        early: Option<(&Mesh, &[[f32; 3]])>,
+    ) -> Result<Vec<PathBuf>> {
         for file in &mut self.reports {
             let path = file.path().to_owned();
             writeln!(file, "{report:#}").with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if let Some(file) = &mut self.past {
+            let path = file.path().to_owned();
+            ended.write(file).with_context(|| format!("cannot write {}", path.display()))?;
         }
         for export in self.exports.drain(..) {
             match early {
@@ -106,7 +134,8 @@ impl Files {
                 None => export.finish()?,
             }
         }
-        for file in self.rest.take().into_iter().chain(self.reports.drain(..)) {
+        self.frames.take().map_or(Ok(()), Frames::finish)?;
+        for file in self.rest.take().into_iter().chain(self.reports.drain(..)).chain(self.past.take()) {
             file.finish()?;
         }
         self.directories.keep();
@@ -167,11 +196,24 @@ pub(crate) fn table<Row>(rows: impl IntoIterator<Item = Row>, width: u16) -> Str
 where
     Row: IntoIterator<Item = String>,
 {
+    table_of(rows, columns(width))
+}
+
+/// Columns of the terminal, or so many where there is none.
+pub(crate) fn columns(otherwise: u16) -> u16 {
+    Term::stdout().size_checked().map_or(otherwise, |(_, columns)| columns)
+}
+
+/// Rows of a name and its values, in so many columns.
+pub(crate) fn table_of<Row>(rows: impl IntoIterator<Item = Row>, width: u16) -> String
+where
+    Row: IntoIterator<Item = String>,
+{
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_FULL_CONDENSED.with_rounded_corners())
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(Term::stdout().size_checked().map_or(width, |(_, columns)| columns));
+        .set_width(width);
     for row in rows {
         table.add_row(row);
     }

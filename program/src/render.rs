@@ -57,7 +57,7 @@ enum ColorName {
 /// Options of `taut render`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// What `taut run --out` wrote
+    /// What `taut run --out` wrote; without --render its last frame is drawn to DIR/render.png
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
@@ -193,14 +193,19 @@ struct OnGpu {
 }
 
 impl Pictures {
-    /// Pictures of a cloth that runs: on its own device if it has one, else on the CPU.
+    /// Pictures of a cloth that runs: on its own device if it has one, else on the CPU. Those of a run that goes on
+    /// show frames, too, that are not in the buffers of the cloth any more.
     pub(crate) fn of_cloth(options: &options::Options, studio: Studio, cloth: &Cloth, frames: u32) -> Result<Self> {
         let fabric = Fabric::new(cloth.mesh());
         let models: Vec<Model> = cloth.solids().iter().map(|solid| Model::of(solid, &studio)).collect();
         let size = options.picture.size();
         let (painter, by) = match cloth.gpu() {
             Some(gpu) => Painter::on_gpu(gpu, size, &models, |offscreen| {
-                Ok((Skin::of_cloth(offscreen.renderer(), cloth, &fabric)?, false))
+                Ok(if options.goes_on {
+                    (Skin::new(offscreen.renderer(), &fabric, cloth.mesh().positions())?, true)
+                } else {
+                    (Skin::of_cloth(offscreen.renderer(), cloth, &fabric)?, false)
+                })
             }),
             None => (Painter::Cpu, "drawn on the CPU, as the cloth runs there".to_owned()),
         };
@@ -438,7 +443,7 @@ impl Recording {
             pictures.add(frame, &positions, &self.scene.solids_at(time))?;
         }
         let told = [Some(pictures.told()), self.note].into_iter().flatten().collect::<Vec<_>>().join("; ");
-        Ok(format!("{}: {told}", pictures.finish()?.display()))
+        Ok(format!("wrote {}: {told}", pictures.finish()?.display()))
     }
 }
 

@@ -10,18 +10,25 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use taut::io::atomic::AtomicFile;
 use taut::scene::Script;
 use taut::substeps::StepBounds;
-use taut::{Backend, Cancel, Cloth, Error, FrameInput, Gpu, Scene};
+use taut::{Backend, Cancel, Cloth, Error, FrameInput, Gpu, Mesh, Scene, Solid};
 
 use crate::Outcome;
 use crate::options::{Options, SubjectOptions};
 use crate::output::{self, Files};
+use crate::past::{Ended, Identity, Past};
 use crate::render::Pictures;
+use crate::rows::Row;
 use crate::scene::{self, Opened};
 use crate::signals::Signals;
-use crate::summary::{Subject, Summary, Tally};
+use crate::summary::{self, Subject, Summary, Tally};
 
 /// Runs a scene from start to end.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    if options.schema {
+        output::print(summary::SCHEMA.trim_end())?;
+        return Ok(Outcome::Done);
+    }
+    let clock = Instant::now();
     // Everything that can be refused is refused before a directory is made or a file is opened.
     let Opened { options: subject, scene, size, origin, file, noise } = scene::open(&options.subject)?;
     let options = Options { subject, ..options.clone() }.with_output_of(file.as_ref())?;
@@ -32,11 +39,18 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     settings.validate(&scene.mesh, &scene.start)?;
     let plan = settings.plan(&StepBounds::new(&scene.mesh), subject.dt())?;
     Files::check(options)?;
+    let identity = Identity::new(subject, &scene, &settings, size);
+    let past = past(options, &identity, frames)?;
     let studio = options.picture.studio(&scene, frames)?;
     let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
     let hint = scene.stays_flat(&settings).then_some(scene::FLAT);
     let band = [settings.stretch_min, settings.stretch_max];
+    // The frames before are drawn with what was around the cloth then.
+    let drawn = (past.is_some() && studio.is_some()).then(|| scene.clone());
     let (mut cloth, place) = build(subject, scene.with_settings(settings))?;
+    if let Some(past) = &past {
+        past.check_place(place.name())?;
+    }
 
     let signals = Signals::catch()?;
     cloth.set_cancel(Some(signals.cancel().clone()));
@@ -46,20 +60,29 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     if let Some(path) = &options.resume {
         resume(&mut cloth, path)?;
     }
-    let first = cloth.frame();
+    let (first, before) = past.as_ref().map_or((cloth.frame(), 0), |past| (past.first_frame, past.rows.len() as u32));
+    let wall = past.as_ref().map_or(0.0, |past| past.wall_seconds);
     let mut pictures = studio.map(|studio| Pictures::of_cloth(options, studio, &cloth, frames)).transpose()?;
-    let Simulated { tally, state } =
-        simulate(options, frames, &mut cloth, &script, &mut files, &mut pictures, signals.cancel())?;
+    let (files_made, pictures_made) = (&mut files, &mut pictures);
+    let mut simulation = Simulation { options, frames, first, script, files: files_made, pictures: pictures_made };
+    let begun = match past {
+        Some(past) => simulation.replay(&mut cloth, past, drawn.as_ref())?,
+        None => simulation.begin(&cloth)?,
+    };
+    let Simulated { tally, rows, state } = simulation.go_on(&mut cloth, begun, signals.cancel())?;
     let complete = tally.frames() == frames;
-    if tally.frames() == 0 {
+    if !complete && tally.frames() == before {
         // What was begun goes with `files`.
-        output::say("interrupted before the end of the first frame; nothing was written");
+        output::say(&match before {
+            0 => "interrupted before the end of the first frame; nothing was written".to_owned(),
+            _ => format!("interrupted before the end of frame {}; all files are as they were", before + 1),
+        });
         return Ok(signals.outcome());
     }
     let simulated = Subject {
         on_gpu: place.on_gpu,
-        reason: place.reason,
-        adapter: place.adapter,
+        reason: place.reason.clone(),
+        adapter: place.adapter.clone(),
         scene: name,
         file: scene::is_file(&subject.scene).then(|| subject.scene.clone()),
         solver,
@@ -76,18 +99,31 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         noise,
         hint,
     };
-    let summary = Summary { subject: simulated, tally, complete };
+    let summary = Summary { subject: simulated, tally, complete, wall_seconds: wall + clock.elapsed().as_secs_f64() };
     let json = summary.json();
     let last = if complete { Vec::new() } else { cloth.snapshot()?.positions };
     if !complete && let Some(pictures) = &mut pictures {
         pictures.end_at(summary.tally.frames(), &last, cloth.solids())?;
     }
-    let mut written = files.finish(&json, (!complete).then_some((cloth.mesh(), &last[..])))?;
-    let mut goes_on = String::new();
+    let state = if options.out.is_some() || checkpoint.is_some() {
+        state.map_or_else(|| cloth.checkpoint(), Ok)?
+    } else {
+        Vec::new()
+    };
+    let ended = Ended {
+        identity: &identity,
+        place: place.name(),
+        first_frame: first,
+        tally: &summary.tally,
+        wall_seconds: summary.wall_seconds,
+        rows: &rows,
+        checkpoint: &state,
+    };
+    let mut written = files.finish(&json, &ended, (!complete).then_some((cloth.mesh(), &last[..])))?;
+    let goes_on = going_on(options, checkpoint.as_ref());
     if let Some(file) = checkpoint {
-        goes_on = format!("; --resume {} goes on", file.path().display());
         written.push(file.path().to_owned());
-        save(&cloth, state, file)?;
+        save(&state, file)?;
     }
     if let Some(pictures) = pictures {
         written.push(pictures.finish()?);
@@ -101,6 +137,30 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let kept = if options.writes() { ", which were written" } else { "" };
     output::say(&format!("interrupted after {} of {frames} frames{kept}{goes_on}", summary.tally.frames()));
     Ok(signals.outcome())
+}
+
+/// The run that goes on, if one does.
+fn past(options: &Options, identity: &Identity, frames: u32) -> Result<Option<Past>> {
+    if !options.goes_on {
+        return Ok(None);
+    }
+    let out =
+        options.out.as_ref().context("--continue goes on with a run in the directory of --out, which is missing")?;
+    Past::open(out, identity, frames).map(Some)
+}
+
+/// How an interrupted run goes on.
+fn going_on(options: &Options, checkpoint: Option<&AtomicFile>) -> String {
+    let mut ways = Vec::new();
+    if options.out.is_some() {
+        ways.push(if options.goes_on { "the same command" } else { "the same command with --continue" }.to_owned());
+    }
+    ways.extend(checkpoint.map(|file| format!("--resume {}", file.path().display())));
+    match &ways[..] {
+        [] => String::new(),
+        [way] => format!("; {way} goes on"),
+        ways => format!("; {} go on", ways.join(" and ")),
+    }
 }
 
 /// Goes on from a checkpoint. Nothing is read that cannot be one: how long it is, is known.
@@ -122,10 +182,9 @@ fn resume(cloth: &mut Cloth, path: &Path) -> Result<()> {
     cloth.restore(&bytes).with_context(cannot)
 }
 
-fn save(cloth: &Cloth, state: Option<Vec<u8>>, mut file: AtomicFile) -> Result<()> {
+fn save(state: &[u8], mut file: AtomicFile) -> Result<()> {
     let path = file.path().to_owned();
-    let state = state.map_or_else(|| cloth.checkpoint(), Ok)?;
-    file.write_all(&state).with_context(|| format!("cannot write {}", path.display()))?;
+    file.write_all(state).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(file.finish()?)
 }
 
@@ -134,6 +193,12 @@ struct Place {
     on_gpu: bool,
     adapter: Option<String>,
     reason: String,
+}
+
+impl Place {
+    fn name(&self) -> &str {
+        self.adapter.as_deref().unwrap_or("the CPU")
+    }
 }
 
 /// Makes the cloth where the options and the machine allow it.
@@ -146,58 +211,105 @@ fn build(options: &SubjectOptions, scene: Scene) -> Result<(Cloth, Place)> {
 }
 
 /// How far a simulation came.
+#[derive(Default)]
 struct Simulated {
     tally: Tally,
+    rows: Vec<Row>,
     /// The state after its last frame, where the cloth has moved on since.
     state: Option<Vec<u8>>,
 }
 
-/// Simulates and writes all frames, or those before it was interrupted.
-fn simulate(
-    options: &Options,
+impl Simulated {
+    fn add(&mut self, row: Row) {
+        self.tally.add_row(&row);
+        self.rows.push(row);
+    }
+}
+
+/// What a simulation is made of, and where its frames go.
+struct Simulation<'a> {
+    options: &'a Options,
+    /// So many there shall be.
     frames: u32,
-    cloth: &mut Cloth,
-    script: &Script,
-    files: &mut Files,
-    pictures: &mut Option<Pictures>,
-    cancel: &Cancel,
-) -> Result<Simulated> {
-    let (bar, dt) = (progress_bar(options, frames), options.subject.dt());
-    let mut tally = Tally::default();
-    let start = cloth.snapshot()?;
-    files.write_frame(cloth.mesh(), &start.positions)?;
-    if let Some(pictures) = pictures {
-        pictures.add(0, &start.positions, cloth.solids())?;
+    /// Frames that were simulated before the first of this run.
+    first: u64,
+    script: Script,
+    files: &'a mut Files,
+    pictures: &'a mut Option<Pictures>,
+}
+
+impl Simulation<'_> {
+    /// Time at the end of a frame \[s\].
+    fn time(&self, frame: u32) -> f64 {
+        (self.first + u64::from(frame)) as f64 / self.options.subject.fps
     }
-    // A frame that is cancelled is taken back, but not what the script did before it: it may have let go of vertices,
-    // and then there is no checkpoint before the next step.
-    let releases = options.checkpoint.is_some() && script.pins.iter().any(|group| group.until.is_some());
-    let mut state = None;
-    while tally.frames() < frames && !cancel.is_cancelled() {
-        let start = cloth.frame() as f64 / options.subject.fps;
-        let before = (releases && tally.frames() > 0).then(|| cloth.checkpoint()).transpose()?;
-        let pin_targets = script.frame(cloth, start, dt)?;
-        let clock = Instant::now();
-        match cloth.step(&FrameInput { dt, pin_targets: &pin_targets }) {
-            Err(Error::Cancelled) => {
-                state = before;
-                break;
+
+    /// Writes the start.
+    fn begin(&mut self, cloth: &Cloth) -> Result<Simulated> {
+        let start = cloth.snapshot()?;
+        self.write(0, cloth.mesh(), &start.positions, cloth.solids())?;
+        Ok(Simulated::default())
+    }
+
+    /// Writes the frames of a run that goes on anew, and gives the cloth the state at its end. `drawn` is what pictures
+    /// show around the cloth.
+    fn replay(&mut self, cloth: &mut Cloth, mut past: Past, drawn: Option<&Scene>) -> Result<Simulated> {
+        let mut samples = past.restore(cloth)?;
+        let mut simulated = Simulated::default();
+        for frame in 0..=past.rows.len() as u32 {
+            let sample = samples.sample(frame)?.context("cloth.pc2 has become shorter")?;
+            let solids = drawn.map(|scene| scene.solids_at(self.time(frame))).unwrap_or_default();
+            self.write(frame, cloth.mesh(), &sample, &solids)?;
+        }
+        for (row, frame) in std::mem::take(&mut past.rows).into_iter().zip(1..) {
+            self.files.write_row(frame, self.time(frame), &row)?;
+            simulated.add(row);
+        }
+        simulated.tally.add_past_phases(&past.phase_seconds);
+        Ok(simulated)
+    }
+
+    fn write(&mut self, frame: u32, mesh: &Mesh, positions: &[[f32; 3]], solids: &[Solid]) -> Result<()> {
+        self.files.write_frame(mesh, positions)?;
+        self.pictures.as_mut().map_or(Ok(()), |pictures| pictures.add(frame, positions, solids))
+    }
+
+    /// Simulates and writes all frames that are missing, or those before it was interrupted.
+    fn go_on(mut self, cloth: &mut Cloth, mut simulated: Simulated, cancel: &Cancel) -> Result<Simulated> {
+        let (bar, dt) = (progress_bar(self.options, self.frames), self.options.subject.dt());
+        bar.set_position(simulated.tally.frames().into());
+        bar.reset_eta();
+        // A frame that is cancelled is taken back, but not what the script did before it: it may have let go of
+        // vertices, and then there is no checkpoint before the next step.
+        let keeps = self.options.checkpoint.is_some() || self.options.out.is_some();
+        while simulated.tally.frames() < self.frames && !cancel.is_cancelled() {
+            let frame = simulated.tally.frames() + 1;
+            let start = self.time(frame - 1);
+            let lately = |until: f64| until <= start && until > start - 2.0 * f64::from(dt);
+            let releases = self.script.pins.iter().any(|group| group.until.is_some_and(lately));
+            let before = (keeps && releases && frame > 1).then(|| cloth.checkpoint()).transpose()?;
+            let pin_targets = self.script.frame(cloth, start, dt)?;
+            let clock = Instant::now();
+            match cloth.step(&FrameInput { dt, pin_targets: &pin_targets }) {
+                Err(Error::Cancelled) => {
+                    simulated.state = before;
+                    break;
+                }
+                other => other?,
             }
-            other => other?,
+            let time = clock.elapsed();
+            let snapshot = cloth.snapshot()?;
+            let row = Row::new(&snapshot.report, time);
+            simulated.add(row);
+            simulated.tally.add_phases(cloth);
+            self.files.write_row(frame, self.time(frame), &row)?;
+            self.write(frame, cloth.mesh(), &snapshot.positions, cloth.solids())?;
+            bar.set_message(output::percent(simulated.tally.strain_max()));
+            bar.inc(1);
         }
-        let time = clock.elapsed();
-        let snapshot = cloth.snapshot()?;
-        files.write_frame(cloth.mesh(), &snapshot.positions)?;
-        tally.add(&snapshot.report, time);
-        tally.add_phases(cloth);
-        if let Some(pictures) = pictures {
-            pictures.add(tally.frames(), &snapshot.positions, cloth.solids())?;
-        }
-        bar.set_message(output::percent(tally.strain_max()));
-        bar.inc(1);
+        bar.finish_and_clear();
+        Ok(simulated)
     }
-    bar.finish_and_clear();
-    Ok(Simulated { tally, state })
 }
 
 /// A bar on standard error; invisible where that is no terminal.
@@ -216,7 +328,7 @@ fn tell(options: &Options, summary: &Summary, json: &serde_json::Value, written:
         output::print(&format!("{json:#}"))?;
     }
     if !options.quiet {
-        let table = summary.table(written);
+        let table = summary.table(written, options.verbose);
         if options.json_to_stdout() { output::show(&table) } else { output::print(&table)? }
     }
     match summary.complaint() {

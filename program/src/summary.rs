@@ -1,19 +1,26 @@
 //! What a run reached, as JSON and as a table.
 
 use std::path::Path;
+#[cfg(feature = "viewer")]
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+#[cfg(feature = "viewer")]
+use taut::Report;
 use taut::engine::program::Phase;
 use taut::scene::Noise;
 use taut::stage::phase;
-use taut::{Cloth, Report, Substeps, ThreadStrain};
+use taut::{Cloth, Substeps};
 
 use crate::mesh::Origin;
-use crate::output::{count, duration, mean, percent, table};
+use crate::output::{count, duration, mean, percent, significant, table};
+use crate::rows::Row;
 
 /// Version of the JSON: it grows when a key changes its meaning or goes.
 const SCHEMA_VERSION: u32 = 1;
+
+/// What the JSON has, for machines: `taut run --schema`.
+pub(crate) const SCHEMA: &str = include_str!("report.schema.json");
 
 /// What was simulated and where.
 #[derive(Debug)]
@@ -57,8 +64,8 @@ pub(crate) struct Tally {
     infeasible_edges: usize,
     strain_max: f64,
     strain_p99: f64,
-    /// Within woven triangles.
-    threads: Option<ThreadStrain>,
+    /// Within woven triangles: the largest, and the 99th percentile.
+    threads: Option<[f64; 2]>,
     /// By the device, before the last collision passes.
     strain_before_contact: f32,
     /// Of each phase of the steps on the CPU.
@@ -75,36 +82,55 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Adds a frame; `time` is what the step took, without read-back and files.
+    #[cfg(feature = "viewer")]
     pub(crate) fn add(&mut self, report: &Report, time: Duration) {
+        self.add_row(&Row::new(report, time));
+    }
+
+    /// Adds a frame.
+    pub(crate) fn add_row(&mut self, row: &Row) {
         self.frames += 1;
-        self.frames_over += u32::from(report.converged == Some(false));
-        self.rejected_frames += u32::from(report.rejected);
-        self.missed_substeps += u64::from(report.missed_substeps);
-        if let Some(strain) = &report.strain {
-            if strain.max > self.strain_max || self.worst_frame == 0 {
-                (self.strain_max, self.worst_frame) = (strain.max, self.frames);
-            }
-            self.strain_p99 = self.strain_p99.max(strain.p99);
-            if let Some(threads) = &strain.threads {
-                let worst = self.threads.get_or_insert(*threads);
-                (worst.max, worst.p99) = (worst.max.max(threads.max), worst.p99.max(threads.p99));
-            }
-            self.infeasible_edges = self.infeasible_edges.max(strain.infeasible);
+        self.frames_over += u32::from(row.over);
+        self.rejected_frames += u32::from(row.rejected);
+        self.missed_substeps += u64::from(row.missed_substeps);
+        if let Some(strain) = row.strain_max
+            && (strain > self.strain_max || self.worst_frame == 0)
+        {
+            (self.strain_max, self.worst_frame) = (strain, self.frames);
         }
-        self.strain_before_contact = self.strain_before_contact.max(report.strain_before_contact);
-        self.iterations += u64::from(report.iterations);
-        self.inner_iterations += u64::from(report.inner_iterations);
-        self.elastic_iterations += u64::from(report.elastic_iterations);
-        self.substeps += u64::from(report.substeps);
-        self.load = self.load.max(report.load);
-        self.dispatches += report.dispatches;
-        self.seconds.push(time.as_secs_f64());
+        self.strain_p99 = self.strain_p99.max(row.strain_p99.unwrap_or_default());
+        if let (Some(max), Some(p99)) = (row.thread_strain_max, row.thread_strain_p99) {
+            let [worst_max, worst_p99] = self.threads.unwrap_or([max, p99]);
+            self.threads = Some([worst_max.max(max), worst_p99.max(p99)]);
+        }
+        self.infeasible_edges = self.infeasible_edges.max(row.infeasible_edges);
+        self.strain_before_contact = self.strain_before_contact.max(row.strain_before_contact);
+        self.iterations += u64::from(row.iterations);
+        self.inner_iterations += u64::from(row.inner_iterations);
+        self.elastic_iterations += u64::from(row.elastic_iterations);
+        self.substeps += u64::from(row.substeps);
+        self.load = self.load.max(row.load);
+        self.dispatches += row.dispatches;
+        self.seconds.push(row.wall_seconds);
     }
 
     /// Adds where the time of a frame went.
     pub(crate) fn add_phases(&mut self, cloth: &Cloth) {
         for (sum, phase) in self.phase_seconds.iter_mut().zip(phase::ALL) {
             *sum += cloth.phase_seconds(phase);
+        }
+    }
+
+    /// Where the time went on the CPU, by the names of the phases \[s\].
+    pub(crate) fn phases(&self) -> Map<String, Value> {
+        let named = |(phase, seconds): (Phase, f64)| (phase.name.to_owned(), seconds.into());
+        phase::ALL.into_iter().zip(self.phase_seconds).map(named).collect()
+    }
+
+    /// Adds what [`Tally::phases`] told.
+    pub(crate) fn add_past_phases(&mut self, seconds: &Map<String, Value>) {
+        for (sum, phase) in self.phase_seconds.iter_mut().zip(phase::ALL) {
+            *sum += seconds.get(phase.name).and_then(Value::as_f64).unwrap_or_default();
         }
     }
 
@@ -149,17 +175,17 @@ pub(crate) struct Summary {
     pub(crate) tally: Tally,
     /// Whether all frames were simulated that were asked for.
     pub(crate) complete: bool,
+    /// From the start of the program to its last frame, with everything \[s\].
+    pub(crate) wall_seconds: f64,
 }
 
 impl Summary {
     /// `substeps`, `iterations`, `inner_iterations`, `elastic_iterations` and `dispatches_per_frame` are means over the
     /// frames, `seconds_per_frame` is the median; `missed_substeps` counts those of the whole run that the device left
-    /// over the limit; `phase_seconds` says where the time of the whole run went on the CPU.
+    /// over the limit; `phase_seconds` says where the time of the whole run went on the CPU. [`SCHEMA`] has them all.
     pub(crate) fn json(&self) -> Value {
-        let Self { subject, tally, complete } = self;
-        let named = |(phase, seconds): (Phase, f64)| (phase.name.to_owned(), seconds.into());
-        let phases: Map<String, Value> = phase::ALL.into_iter().zip(tally.phase_seconds).map(named).collect();
-        let mut report = json!({
+        let Self { subject, tally, complete, wall_seconds } = self;
+        json!({
             "schema_version": SCHEMA_VERSION,
             "backend": self.backend(),
             "reason": subject.reason,
@@ -171,8 +197,8 @@ impl Summary {
             "strain_limit": subject.strain_limit,
             "strain_max": tally.strain_max,
             "strain_p99": tally.strain_p99,
-            "thread_strain_max": tally.threads.map(|threads| threads.max),
-            "thread_strain_p99": tally.threads.map(|threads| threads.p99),
+            "thread_strain_max": tally.threads.map(|[max, _]| max),
+            "thread_strain_p99": tally.threads.map(|[_, p99]| p99),
             "strain_before_contact": tally.strain_before_contact,
             "frames": tally.frames,
             "frames_over": tally.frames_over,
@@ -183,7 +209,8 @@ impl Summary {
             "iterations": tally.per_frame(tally.iterations),
             "dispatches_per_frame": tally.per_frame(tally.dispatches),
             "seconds_per_frame": tally.median_seconds(),
-            "phase_seconds": phases,
+            "phase_seconds": tally.phases(),
+            "wall_seconds": wall_seconds,
             "size": subject.size,
             "fps": subject.fps,
             "first_frame": subject.first_frame,
@@ -198,15 +225,12 @@ impl Summary {
             "noise": subject.noise.map(noise_json),
             "hint": subject.hint,
             "complete": complete,
-        });
-        if let Some(origin) = &subject.origin {
-            report["import"] = origin.json();
-        }
-        report
+            "import": subject.origin.as_ref().map(Origin::json),
+        })
     }
 
-    /// The table, with the files that were written, if any.
-    pub(crate) fn table(&self, files: &[&Path]) -> String {
+    /// What people want to know, with the files that were written, if any; `verbose` adds what the solver did.
+    pub(crate) fn table(&self, files: &[&Path], verbose: bool) -> String {
         let Self { subject, tally, .. } = self;
         let scene = match (subject.scene.as_str(), subject.size, &subject.file) {
             (name, _, Some(file)) => format!("{name}, from {file}"),
@@ -214,6 +238,38 @@ impl Summary {
             (name, Some(size), _) => format!("{name}, {size} × {size}"),
             (name, None, _) => name.to_owned(),
         };
+        let (vertices, edges) = (count(subject.vertices as u64), count(subject.edges as u64));
+        let place = subject.adapter.as_deref().unwrap_or("the CPU");
+        let (limit, frames) = (percent(subject.strain_limit), count(tally.frames.into()));
+        let worst = format!("{} in frame {}, where {limit} is allowed", self.worst_strain(), tally.worst_frame);
+        let over = format!("{} of {frames} frames", count(tally.frames_over.into()));
+        let seconds = significant(f64::from(tally.frames) / subject.fps, 4);
+        let each = duration(tally.median_seconds());
+        let time = format!("{seconds} s of cloth in {}; a frame takes {each}", duration(self.wall_seconds));
+        let mut rows = vec![("scene", scene), ("cloth", format!("{vertices} vertices, {edges} edges"))];
+        rows.extend(subject.origin.as_ref().map(|origin| ("imported", origin.sentence())));
+        rows.extend([("computed on", format!("{place}: {}", subject.reason)), ("worst strain", worst)]);
+        if let Some([max, p99]) = tally.threads {
+            rows.push(("within triangles", format!("{} at most, 99 % below {}", percent(max), percent(p99))));
+        }
+        rows.extend([("over the limit", over), ("time", time)]);
+        if verbose {
+            rows.extend(self.details());
+        }
+        if let Some(Noise { amplitude, seed }) = subject.noise {
+            rows.push(("noise", format!("{amplitude:e} m, seed {seed}")));
+        }
+        rows.extend(subject.hint.map(|hint| ("hint", hint.to_owned())));
+        rows.extend(subject.picture.clone().map(|picture| ("picture", picture)));
+        if !files.is_empty() {
+            rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));
+        }
+        table(rows.into_iter().map(|(name, value)| [name.to_owned(), value]), 100)
+    }
+
+    /// What the solver did, for those who know it.
+    fn details(&self) -> Vec<(&'static str, String)> {
+        let Self { subject, tally, .. } = self;
         let asked = if subject.substeps_asked == Substeps::Auto { " (auto)" } else { "" };
         let inner = match tally.inner_iterations {
             0 => String::new(),
@@ -227,39 +283,13 @@ impl Summary {
             0 => String::new(),
             missed => format!("; {} in all ended over what they may", count(missed)),
         };
-        let mut rows = vec![
-            ("backend", self.backend().to_owned()),
-            ("because", subject.reason.clone()),
-            ("adapter", subject.adapter.clone().unwrap_or_else(|| "none".to_owned())),
-            ("scene", scene),
+        vec![
             ("solver", subject.solver.to_owned()),
-            ("vertices", count(subject.vertices as u64)),
-            ("edges", count(subject.edges as u64)),
-            ("strain limit", percent(subject.strain_limit)),
-            ("worst strain", format!("{} in frame {}", self.worst_strain(), tally.worst_frame)),
-            ("over the limit", format!("{} of {} frames", count(tally.frames_over.into()), count(tally.frames.into()))),
             ("substeps", format!("{} per frame{asked}{missed}", mean(tally.per_frame(tally.substeps)))),
             ("largest load", format!("s = {:.3}", tally.load)),
             ("iterations", format!("{} per frame{inner}{elastic}", mean(tally.per_frame(tally.iterations)))),
             ("dispatches", format!("{} per frame", mean(tally.per_frame(tally.dispatches)))),
-            ("time", format!("{} per frame (median)", duration(tally.median_seconds()))),
-        ];
-        if let Some(threads) = &tally.threads {
-            let text = format!("{} at most, 99 % below {}", percent(threads.max), percent(threads.p99));
-            rows.insert(9, ("within triangles", text));
-        }
-        if let Some(origin) = &subject.origin {
-            rows.insert(4, ("imported", origin.sentence()));
-        }
-        if let Some(Noise { amplitude, seed }) = subject.noise {
-            rows.push(("noise", format!("{amplitude:e} m, seed {seed}")));
-        }
-        rows.extend(subject.hint.map(|hint| ("hint", hint.to_owned())));
-        rows.extend(subject.picture.clone().map(|picture| ("picture", picture)));
-        if !files.is_empty() {
-            rows.push(("written", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")));
-        }
-        table(rows.into_iter().map(|(name, value)| [name.to_owned(), value]), 100)
+        ]
     }
 
     /// What is wrong with the result, in words; `None` if every frame kept to the limit.

@@ -2,6 +2,8 @@
 //! `fallback.rs` has the adapters.
 
 mod common;
+#[path = "../src/schema.rs"]
+mod schema;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -156,7 +158,7 @@ fn every_scene_and_solver_reports_what_it_wrote() {
             assert_eq!((finished.code, finished.stderr.len()), (Some(0), 0), "{arguments}: {finished:?}");
 
             let out = directory.path().join("a/b");
-            assert_eq!(names(&out), set(&["cloth.pc2", "report.json", "rest.obj"]));
+            assert_eq!(names(&out), set(&["cloth.pc2", "report.json", "rest.obj", "run.taut"]));
             assert_eq!(names(directory.path()), set(&["a", "r.json"]));
             let text = std::fs::read_to_string(out.join("report.json")).expect("report.json is readable");
             assert_eq!(text, std::fs::read_to_string(directory.path().join("r.json")).expect("r.json is readable"));
@@ -181,7 +183,7 @@ fn every_scene_and_solver_reports_what_it_wrote() {
                 assert!((fallen / expected - 1.0).abs() < 1e-4, "{fallen} is not {expected}");
             }
             // What people read says the same.
-            for word in [scene, solver, "the CPU was asked for", "0 of 12 frames", "a/b/cloth.pc2", "r.json"] {
+            for word in [scene, "the CPU was asked for", "0 of 12 frames", "a/b/cloth.pc2", "r.json"] {
                 assert!(finished.stdout.contains(word), "{word}: {}", finished.stdout);
             }
         }
@@ -346,7 +348,7 @@ fn quiet_says_nothing_and_old_files_are_replaced() {
         run_in(directory.path(), "run curtain --size 4 --seconds 0.1 --backend cpu --quiet --out . --json report.json");
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(finished.stdout.is_empty() && finished.stderr.is_empty(), "{finished:?}");
-    assert_eq!(names(directory.path()), set(&["cloth.pc2", "notes.txt", "report.json", "rest.obj"]));
+    assert_eq!(names(directory.path()), set(&["cloth.pc2", "notes.txt", "report.json", "rest.obj", "run.taut"]));
     assert_eq!(std::fs::read_to_string(directory.path().join("notes.txt")).expect("it is still there"), "old");
     let text = std::fs::read_to_string(directory.path().join("report.json")).expect("report.json is readable");
     check_files(directory.path(), &serde_json::from_str(&text).expect("report.json is JSON"));
@@ -405,8 +407,8 @@ fn an_interrupted_run_keeps_the_frames_before_and_leaves_nothing_else_behind() {
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(130), ""), "{finished:?}");
         let [line] = &finished.stderr[..] else { panic!("{finished:?}") };
         assert!(line.starts_with("taut: interrupted after "), "{line}");
-        assert!(line.ends_with(" of 60000 frames, which were written"), "{line}");
-        assert_eq!(names(&path.join(out)), set(&["cloth.pc2", "report.json", "rest.obj"]));
+        assert!(line.ends_with(" frames, which were written; the same command with --continue goes on"), "{line}");
+        assert_eq!(names(&path.join(out)), set(&["cloth.pc2", "report.json", "rest.obj", "run.taut"]));
         let report = json(&path.join("r.json"));
         assert_eq!(report["complete"], false);
         check_files(&path.join(out), &report);
@@ -504,4 +506,76 @@ fn parameters_of_the_solver_are_set_and_refused_in_one_sentence() {
         assert_eq!(finished.code, Some(2), "{arguments}: {finished:?}");
         assert!(finished.said().contains(said.trim_start_matches("taut: ")), "{finished:?}");
     }
+}
+
+#[test]
+fn the_schema_has_the_fields_of_the_report_and_the_report_those_of_the_schema() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let schema = run_in(path, "run --schema").json();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    std::fs::write(path.join("a.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n").expect("a mesh");
+    let few = "--seconds 0.1 --backend cpu --quiet --json -";
+    let sparse = run_in(path, &format!("run chain --size 4 {few}")).json();
+    let full = "--mesh a.obj --pin index:0 --noise --render a.png --size-px 32x32";
+    let full = run_in(path, &format!("run {full} {few}")).json();
+    assert!(sparse["import"].is_null() && full["import"].is_object() && full["noise"].is_object(), "{full}");
+    for report in [&sparse, &full] {
+        schema::walk(&schema, report, &schema, "");
+        assert!(report["wall_seconds"].as_f64() > Some(0.0), "{report}");
+    }
+    // A field too many is found, and one too few.
+    let mut more = sparse.clone();
+    more["colour"] = "red".into();
+    let mut fewer = sparse;
+    fewer.as_object_mut().expect("an object").remove("solver").expect("a field");
+    for report in [more, fewer] {
+        let walked = std::panic::catch_unwind(|| schema::walk(&schema, &report, &schema, ""));
+        assert!(walked.is_err(), "{report}");
+    }
+}
+
+#[test]
+fn frames_have_a_row_each_by_the_name_of_the_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let call = "run hang --size 7 --seconds 0.2 --backend cpu --quiet --json r.json";
+    for name in ["rows.jsonl", "rows.csv"] {
+        let finished = run_in(path, &format!("{call} --frames {name}"));
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+    }
+    let report = json(&path.join("r.json"));
+    let text = std::fs::read_to_string(path.join("rows.jsonl")).expect("it was written");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(rows.len(), 12);
+    let number = |row: &Value, name: &str| row[name].as_f64().unwrap_or_else(|| panic!("{name} in {row}"));
+    let worst = rows.iter().map(|row| number(row, "strain_max")).fold(0.0, f64::max);
+    assert_eq!(worst, number(&report, "strain_max"));
+    let iterations: f64 = rows.iter().map(|row| number(row, "iterations")).sum();
+    assert_eq!(iterations / 12.0, number(&report, "iterations"));
+    for (row, frame) in rows.iter().zip(1..) {
+        assert_eq!(number(row, "frame"), f64::from(frame));
+        assert!((number(row, "time") - f64::from(frame) / 60.0).abs() < 1e-12, "{row}");
+        assert!(row["over"] == false && number(row, "substeps") >= 1.0 && number(row, "wall_seconds") > 0.0, "{row}");
+    }
+    let csv = std::fs::read_to_string(path.join("rows.csv")).expect("it was written");
+    let lines: Vec<Vec<&str>> = csv.split_terminator("\r\n").map(|line| line.split(',').collect()).collect();
+    let names: Vec<&String> = rows[0].as_object().expect("an object").keys().collect();
+    assert!(lines.len() == 13 && names.iter().map(|name| name.as_str()).eq(lines[0].iter().copied()), "{csv}");
+    assert_eq!(lines[1][2], rows[0]["strain_max"].to_string());
+    refused(path, &format!("{call} --frames rows.txt"), "must end with .jsonl or .csv");
+}
+
+#[test]
+fn the_table_is_short_and_help_is_in_groups() {
+    let call = "run chain --size 4 --seconds 0.1 --backend cpu";
+    let (short, long) = (run(call).succeeds(), run(&format!("{call} --verbose")).succeeds());
+    for word in ["solver", "substeps", "largest load", "dispatches"] {
+        assert!(!short.contains(word) && long.contains(word), "{word}: {short} {long}");
+    }
+    assert!(short.lines().count() <= 20 && short.contains("where 1 % is allowed"), "{short}");
+    let help = run("run --help").succeeds();
+    let places = ["Arguments:", "Cloth:", "Solver:", "Time:", "Machine:", "Output:", "Going on:", "Pictures:"]
+        .map(|title| help.find(&format!("\n{title}\n")).unwrap_or_else(|| panic!("{title} {help}")));
+    assert!(places.is_sorted(), "{help}");
 }

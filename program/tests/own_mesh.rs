@@ -197,7 +197,8 @@ fn all_formats_hold_the_same_numbers() {
     let Finished { code, stdout: table, stderr } = run(path, arguments);
     assert_eq!((code, stderr.len()), (Some(0), 0), "{stderr:?}");
     assert!(table.contains("f/c.###.ply") && table.contains("last.obj"), "{table}");
-    let written = ["c.mdd", "c.pc2", "cloth.pc2", "deep", "f", "last.obj", "last.ply", "report.json", "rest.obj"];
+    let written =
+        ["c.mdd", "c.pc2", "cloth.pc2", "deep", "f", "last.obj", "last.ply", "report.json", "rest.obj", "run.taut"];
     assert_eq!(names(path), set(&written));
     assert_eq!(names(&path.join("deep/er")), set(&["c.npy"]));
     let frames: Vec<String> = (0..7).flat_map(|k| [format!("c.{k:03}.ply"), format!("c_{k:02}.obj")]).collect();

@@ -115,8 +115,9 @@ fn the_frames_before_an_interruption_are_kept_and_can_be_continued() {
     let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
     let frames = report["frames"].as_u64().expect("a count");
     assert!(frames >= 3 && report["complete"] == false, "{report}");
-    let expected =
-        format!("taut: interrupted after {frames} of 60000 frames, which were written; --resume state goes on");
+    let expected = format!(
+        "taut: interrupted after {frames} of 60000 frames, which were written; the same command with --continue and --resume state go on"
+    );
     assert_eq!(said, expected);
 
     // The same bytes as a run that was never asked for more.
@@ -126,7 +127,7 @@ fn the_frames_before_an_interruption_are_kept_and_can_be_continued() {
     assert_eq!(code, Some(0), "{said}");
     let [mut early, mut whole] = ["out", "whole"].map(|name| contents(&path.join(name)));
     for files in [&mut early, &mut whole] {
-        files.remove(&OsString::from("report.json"));
+        ["report.json", "run.taut"].iter().for_each(|name| drop(files.remove(&OsString::from(name))));
     }
     assert!(early.keys().eq(whole.keys()), "{:?}, {:?}", early.keys(), whole.keys());
     early.iter().for_each(|(name, bytes)| assert!(*bytes == whole[name], "{name:?} differs"));
@@ -137,6 +138,181 @@ fn the_frames_before_an_interruption_are_kept_and_can_be_continued() {
     assert_eq!(code, Some(0), "{said}");
     let [all, rest] = ["all", "rest"].map(|name| pc2::read(path.join(name).join("cloth.pc2")).expect("a cache"));
     assert_eq!(all.sample(frames as usize + 6), rest.sample(6));
+}
+
+// --- Going on ---
+
+/// What a run that goes on must have alike with one that was never stopped: all files, and of the report everything but
+/// times.
+fn alike(path: &Path, one: &str, other: &str) {
+    let [one, other] = [one, other].map(|name| contents(&path.join(name)));
+    assert!(one.keys().eq(other.keys()), "{:?}, {:?}", one.keys(), other.keys());
+    for (name, bytes) in &one {
+        match name.to_str() {
+            Some("run.taut" | "rows.csv") => {}
+            Some("report.json") => {
+                let [one, other] = [bytes, &other[name]].map(|bytes| {
+                    let mut report: serde_json::Value = serde_json::from_slice(bytes).expect("JSON");
+                    let report = report.as_object_mut().expect("an object");
+                    for time in ["seconds_per_frame", "phase_seconds", "wall_seconds"] {
+                        assert!(report.remove(time).is_some(), "{time}");
+                    }
+                    report.clone()
+                });
+                assert_eq!(one, other);
+            }
+            _ => assert!(*bytes == other[name], "{name:?} differs"),
+        }
+    }
+}
+
+/// The table of `--frames` without the times that frames took, which are its last column.
+fn rows(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).expect("a table");
+    text.lines().map(|line| line.rsplit_once(',').expect("columns").0.to_owned()).collect()
+}
+
+const OUTPUTS: &str = "--out OUT --export OUT/a.mdd --export OUT/a.npy --export OUT/a.###.ply --export OUT/last.obj \
+                       --frames OUT/rows.csv";
+
+#[test]
+fn runs_that_go_on_end_with_the_bytes_of_one_that_was_never_stopped() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    // A corner is let go of at the start of frame 7, and a ball comes.
+    let scene = "[cloth]\ngenerator = \"sheet\"\nsize = 9\nplane = \"xy\"\n[[pins]]\nat = \"top-left\"\n[[pins]]\n\
+                 at = \"top-right\"\nuntil = 0.1\n[[solids]]\nshape = \"sphere\"\nradius = 0.2\n\
+                 translation = [0.5, -0.5, -0.4]\n[solids.motion]\nkeys = [{ time = 0.5, translation = [0, 0, 1] }]\n";
+    std::fs::write(path.join("ball.toml"), scene).expect("a file");
+    for (scene, name) in [("run ball.toml", "ball"), ("run flag --size 9 --bdf2", "flag")] {
+        let call = |frames: u32, out: &str, more: &str| {
+            let outputs = OUTPUTS.replace("OUT", out);
+            let seconds = (f64::from(frames) + 0.01) / 60.0;
+            let arguments = format!("{scene} --backend cpu --quiet --seconds {seconds} {outputs} {more}");
+            let (code, said) = run(path, &arguments);
+            assert!(matches!(code, Some(0 | 1)), "{scene} {frames}: {code:?} {said}");
+        };
+        let whole = format!("{name}-whole");
+        call(16, &whole, "");
+        for stops in [&[1][..], &[6, 7, 8], &[15], &[16]] {
+            let parts = format!("{name}-{}", stops.len() + stops[0] as usize);
+            call(stops[0], &parts, "");
+            stops[1..].iter().chain(&[16]).for_each(|stop| call(*stop, &parts, "--continue"));
+            alike(path, &whole, &parts);
+            let [one, other] = [&whole, &parts].map(|name| rows(&path.join(name).join("rows.csv")));
+            assert!(one == other && one.len() == 17, "{one:?} {other:?}");
+            std::fs::remove_dir_all(path.join(parts)).expect("a directory");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_goes_on_and_a_killed_one_has_lost_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let scene = "run drape --size 16 --backend cpu --quiet";
+    let outputs = OUTPUTS.replace("OUT", "out");
+    let begun = |arguments: &str, name: &str| {
+        let mut child = command(path, arguments).spawn().expect("the program starts");
+        let file = path.join(format!("out/.a..ply.{}.0.tmp/{name}", child.id()));
+        soon(&mut child, |_| file.exists());
+        child
+    };
+    let child = begun(&format!("{scene} --seconds 1000 {outputs}"), "a.005.ply");
+    send(&child, "-INT");
+    let (code, said) = finish(child);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.ends_with(" frames, which were written; the same command with --continue goes on"), "{said}");
+    let old = contents(&path.join("out"));
+    let report: serde_json::Value = serde_json::from_slice(&old[&OsString::from("report.json")]).expect("JSON");
+    let frames = report["frames"].as_u64().expect("a count");
+
+    // Killed in the middle, it leaves what was there; the next one takes away what it left.
+    let mut child = begun(&format!("{scene} --seconds 1000 {outputs} --continue"), &format!("a.{:03}.ply", frames + 4));
+    child.kill().expect("it runs");
+    finish(child);
+    let found = contents(&path.join("out"));
+    old.iter().for_each(|(name, bytes)| assert!(found[name] == *bytes, "{name:?}"));
+
+    // Interrupted again, and then to its end.
+    let child = begun(&format!("{scene} --seconds 1000 {outputs} --continue"), &format!("a.{:03}.ply", frames + 3));
+    send(&child, "-TERM");
+    let (code, said) = finish(child);
+    assert_eq!(code, Some(143), "{said}");
+    assert!(said.ends_with(" frames, which were written; the same command goes on"), "{said}");
+    let report: serde_json::Value =
+        serde_json::from_slice(&contents(&path.join("out"))[&OsString::from("report.json")]).expect("JSON");
+    assert!(report["complete"] == false && report["frames"].as_u64() > Some(frames), "{report}");
+    let seconds = (report["frames"].as_f64().expect("a count") + 4.01) / 60.0;
+    let (code, said) = run(path, &format!("{scene} --seconds {seconds} {outputs} --continue"));
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run(path, &format!("{scene} --seconds {seconds} {}", OUTPUTS.replace("OUT", "whole")));
+    assert_eq!(code, Some(0), "{said}");
+    alike(path, "out", "whole");
+    assert_eq!(rows(&path.join("out/rows.csv")), rows(&path.join("whole/rows.csv")));
+}
+
+#[test]
+fn what_is_no_part_of_a_run_does_not_go_on_with_it_and_changes_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let base = "run hang --size 8 --backend cpu --seconds 0.1 --out out";
+    assert_eq!(run(path, base).0, Some(0));
+    assert_eq!(run(path, "run hang --size 8 --backend cpu --seconds 0.1 --drag 1 --out other").0, Some(0));
+    std::fs::create_dir_all(path.join("mixed")).expect("a directory");
+    for (from, name) in [("out", "run.taut"), ("other", "cloth.pc2")] {
+        std::fs::copy(path.join(from).join(name), path.join("mixed").join(name)).expect("a copy");
+    }
+    std::fs::create_dir_all(path.join("cut")).expect("a directory");
+    let whole = std::fs::read(path.join("out/run.taut")).expect("a file");
+    std::fs::write(path.join("cut/run.taut"), &whole[..whole.len() - 1]).expect("a file");
+    std::fs::create_dir_all(path.join("noise")).expect("a directory");
+    std::fs::write(path.join("noise/run.taut"), [255; 100_000]).expect("a file");
+    let before = ["out", "other", "mixed", "cut", "noise"].map(|name| contents(&path.join(name)));
+    for (arguments, expected) in [
+        ("run hang --size 8 --out none", "none: it has no run.taut, which every run with --out leaves"),
+        ("run hang --size 8", "--continue goes on with a run in the directory of --out, which is missing"),
+        ("run drape --size 8 --out out", "its scene is hang, not drape"),
+        ("run hang --size 9 --out out", "its size is 8, not 9"),
+        ("run hang --size 8 --fps 30 --out out", "its frame rate is 60, not 30"),
+        ("run hang --size 8 --solver jacobi --out out", "its solver is auto, not jacobi"),
+        ("run hang --size 8 --strain 2% --out out", "its strain limit is 0.01, not 0.02"),
+        ("run hang --size 8 --noise --out out", "its shape, start or surroundings differ"),
+        ("run hang --size 8 --drag 2 --out out", "its settings differ"),
+        ("run hang --size 8 --set yarn_sweep.sweeps=3 --out out", "its settings differ"),
+        ("run hang --size 8 --seconds 0.05 --out out", "it has 6 frames already, and --seconds asks for 3"),
+        ("run hang --size 8 --out mixed", "cloth.pc2 is not of the run that left run.taut"),
+        ("run hang --size 8 --out cut", "the state in run.taut has "),
+        ("run hang --size 8 --out noise", "run.taut is damaged, or not of this program"),
+        ("run hang --size 8 --out out --resume x", "cannot be used with"),
+    ] {
+        let (code, said) = run(path, &format!("{arguments} --backend cpu --continue"));
+        assert_eq!((code, said.lines().count()), (Some(2), 1), "{arguments}: {said}");
+        assert!(said.starts_with("taut: ") && said.contains(expected), "{arguments}: {said}");
+        let after = ["out", "other", "mixed", "cut", "noise"].map(|name| contents(&path.join(name)));
+        assert!(before == after && !path.join("none").exists(), "{arguments}");
+    }
+}
+
+#[test]
+fn a_run_on_an_adapter_goes_on_there_and_nowhere_else() {
+    if !common::has_gpu() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let scene = "run drape --size 10 --quiet";
+    let call = |arguments: &str| run(path, &format!("{scene} {arguments}"));
+    assert_eq!(call("--backend gpu --seconds 0.2 --out whole --render whole/x.gif --size-px 64x48").0, Some(0));
+    assert_eq!(call("--backend gpu --seconds 0.1 --out parts").0, Some(0));
+    let (code, said) = call("--backend cpu --seconds 0.2 --out parts --continue");
+    assert!(code == Some(2) && said.contains("it ran on ") && said.ends_with(", not on the CPU"), "{said}");
+    let (code, said) = call("--backend gpu --seconds 0.2 --out parts --continue --render parts/x.gif --size-px 64x48");
+    assert_eq!(code, Some(0), "{said}");
+    let [mut whole, mut parts] = ["whole", "parts"].map(|name| contents(&path.join(name)));
+    [&mut whole, &mut parts].into_iter().for_each(|files| drop(files.remove(&OsString::from("run.taut"))));
+    assert!(whole[&OsString::from("cloth.pc2")] == parts[&OsString::from("cloth.pc2")]);
+    assert_eq!(whole[&OsString::from("x.gif")].len() / 64, parts[&OsString::from("x.gif")].len() / 64);
 }
 
 // --- Kills ---
@@ -152,6 +328,8 @@ fn is_whole(name: &OsString, bytes: &[u8], whole: &BTreeMap<OsString, Vec<u8>>) 
         Some(_) if name.as_encoded_bytes().ends_with(b".json") => {
             serde_json::from_slice::<serde_json::Value>(bytes).is_ok_and(|report| report["complete"] == true)
         }
+        // It has times in its lines; its end is a checkpoint.
+        Some(expected) if name == "run.taut" => bytes.ends_with(&expected[expected.len().saturating_sub(1 << 12)..]),
         Some(expected) => expected == bytes,
         None => false,
     }

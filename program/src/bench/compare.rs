@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::bench::results::{AdapterInfo, ResultFile, Row};
 use crate::bench::statistics::SIGMAS_PER_DEVIATION;
-use crate::bench::table::{Table, name, printable};
+use crate::bench::table::{NAME, Table, name, printable};
 use crate::output::{duration, percent, significant};
 
 /// Fewer samples say nothing of their noise: the median absolute deviation of one is zero, that of two half their
@@ -152,6 +152,11 @@ impl Comparison {
         self.lines.iter().any(|line| line.verdict.is_regression())
     }
 
+    /// Whether every row is in both files and as it was.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.lines.iter().all(|line| line.verdict == Verdict::Unchanged)
+    }
+
     /// Exit code of the program: 1 on a regression, otherwise 0. A [`Refusal`] is for 2.
     pub(crate) fn exit_code(&self) -> u8 {
         u8::from(self.is_regression())
@@ -159,8 +164,8 @@ impl Comparison {
 
     /// The comparison for people.
     pub(crate) fn table(&self) -> Table {
-        let header = ["suite", "scene", "size", "limit", "solver", "place", "first", "second", "times", "noise"];
-        Table::new(&[&header[..], &["verdict"]].concat(), self.lines.iter().map(Line::cells).collect())
+        let more = ["first", "second", "times", "noise", "verdict"];
+        Table::new(&[&NAME[..], &more].concat(), self.lines.iter().map(Line::cells).collect())
     }
 }
 

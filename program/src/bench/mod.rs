@@ -29,6 +29,7 @@ mod statistics;
 mod suites;
 mod table;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -224,7 +225,14 @@ fn judge(first: &ResultFile, second: &ResultFile, options: &compare::Options) ->
     if comparison.warnings.len() > WARNINGS {
         output::say(&format!("and {} more warnings of this kind", comparison.warnings.len() - WARNINGS));
     }
-    output::print(&render(comparison.table()))?;
+    if comparison.is_unchanged() {
+        let rows = comparison.lines.len();
+        let rows = if rows == 1 { "the only row is".to_owned() } else { format!("all {rows} rows are") };
+        let percent = options.fail_above_percent;
+        output::print(&format!("nothing changed: {rows} as before, within noise and {percent} %"))?;
+        return Ok(Outcome::Done);
+    }
+    output::print(&render(&comparison.table()))?;
     Ok(if comparison.exit_code() == 0 { Outcome::Done } else { Outcome::OverLimit })
 }
 
@@ -281,7 +289,7 @@ fn tell(file: &ResultFile) -> Result<()> {
         if !title.is_empty() {
             output::print(&title)?;
         }
-        output::print(&render(table))?;
+        output::print(&render(&table))?;
     }
     for line in legend {
         output::print(&table::printable(&line))?;
@@ -320,8 +328,11 @@ fn exponents(rows: &[Row]) -> Vec<String> {
     names.into_iter().filter_map(line).collect()
 }
 
-fn render(table: table::Table) -> String {
-    output::table(std::iter::once(table.header).chain(table.rows), 160)
+fn render(table: &table::Table) -> String {
+    let width = output::columns(120);
+    let (title, parts) = table.fitting(width.into());
+    let drawn = parts.into_iter().map(|part| output::table_of(std::iter::once(part.header).chain(part.rows), width));
+    Some(title).filter(|title| !title.is_empty()).into_iter().chain(drawn).collect::<Vec<_>>().join("\n")
 }
 
 fn write(file: &ResultFile, options: &Options, drawings: Vec<(String, String)>) -> Result<()> {
@@ -341,8 +352,14 @@ fn write(file: &ResultFile, options: &Options, drawings: Vec<(String, String)>) 
         write_file(path, &markdown(file))?;
     }
     if let Some(directory) = &options.plot {
+        let plots: Vec<(String, String)> =
+            plots(file, options.quick).into_iter().chain(paper::tell::plots(file)).chain(drawings).collect();
+        if plots.is_empty() {
+            output::say("nothing was plotted: with --quick every scene has one size, and one point is no curve");
+            return Ok(());
+        }
         std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-        for (name, svg) in plots(file).into_iter().chain(paper::tell::plots(file)).chain(drawings) {
+        for (name, svg) in plots {
             write_file(&directory.join(name), &svg)?;
         }
     }
@@ -370,12 +387,18 @@ fn markdown(file: &ResultFile) -> String {
     text
 }
 
-/// One plot for each suite and scene: time per simulated second against vertices.
-fn plots(file: &ResultFile) -> Vec<(String, String)> {
+/// One plot for each suite and scene: time per simulated second against vertices. With `quick` only where there is more
+/// than one number of vertices: a toy's single point shows nothing.
+fn plots(file: &ResultFile, quick: bool) -> Vec<(String, String)> {
     let rows = file.rows.iter().filter(|row| !paper::tell::is_of_paper(row));
     let mut keys: Vec<(String, String)> = rows.map(|row| (row.suite.clone(), row.scene.clone())).collect();
     keys.sort_unstable();
     keys.dedup();
+    let sizes = |(suite, scene): &(String, String)| {
+        let of = file.rows.iter().filter(|row| row.suite == *suite && row.scene == *scene);
+        of.map(|row| row.vertices).collect::<BTreeSet<_>>().len()
+    };
+    keys.retain(|key| !quick || sizes(key) > 1);
     let plot = |(suite, scene): (String, String)| {
         let of = |row: &&Row| row.suite == suite && row.scene == scene;
         let rows: Vec<Row> = file.rows.iter().filter(of).cloned().collect();

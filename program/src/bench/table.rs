@@ -8,6 +8,9 @@ use std::cmp::Ordering;
 use crate::bench::results::{Row, Samples};
 use crate::output::{count, duration, mean, percent, significant};
 
+/// The first columns of most tables: which run a row is of.
+pub(crate) const NAME: [&str; 6] = ["suite", "scene", "size", "limit", "solver", "place"];
+
 /// A table of text; every row is as long as the header.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
@@ -20,6 +23,46 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(header: &[&str], rows: Vec<Vec<String>>) -> Self {
         Self { header: header.iter().map(|title| (*title).to_owned()).collect(), rows }
+    }
+
+    /// The same for terminals of so many columns, as tables that fit: what is the same in all rows becomes a title,
+    /// what nowhere is anything is left out, and the others go on in further tables, beside the names of the runs.
+    pub(crate) fn fitting(&self, width: usize) -> (String, Vec<Self>) {
+        let column = |index: usize| self.rows.iter().map(move |row| row[index].as_str());
+        let named = if self.header[..NAME.len().min(self.header.len())] == NAME { NAME.len() } else { 0 };
+        let same = |index: &usize| self.rows.len() > 1 && column(*index).all(|cell| cell == self.rows[0][*index]);
+        let (title, names): (Vec<usize>, Vec<usize>) = (0..named).partition(same);
+        let title: Vec<String> =
+            title.into_iter().map(|index| format!("{} {}", self.header[index], self.rows[0][index])).collect();
+        let inner = |index: usize| {
+            let words = self.header[index].split(' ').chain(column(index));
+            words.map(|text| text.chars().count()).max().unwrap_or_default()
+        };
+        // With a line and two blanks.
+        let width_of = |index: usize| 3 + inner(index);
+        let room = width.saturating_sub(1 + names.iter().map(|index| width_of(*index)).sum::<usize>());
+        let mut parts = vec![Vec::new()];
+        let mut left = room;
+        let told = |index: &usize| self.rows.is_empty() || column(*index).any(|cell| cell != "–");
+        for index in (named..self.header.len()).filter(told) {
+            if left < width_of(index) && parts.last().is_some_and(|part: &Vec<usize>| !part.is_empty()) {
+                parts.push(Vec::new());
+                left = room;
+            }
+            left = left.saturating_sub(width_of(index));
+            if let Some(part) = parts.last_mut() {
+                part.push(index);
+            }
+        }
+        let table = |part: &Vec<usize>| {
+            let chosen = || names.iter().chain(part).copied();
+            let row = |row: &Vec<String>| chosen().map(|index| row[index].clone()).collect();
+            Self {
+                header: chosen().map(|index| broken(&self.header[index], inner(index))).collect(),
+                rows: self.rows.iter().map(row).collect(),
+            }
+        };
+        (title.join(", "), parts.iter().map(table).collect())
     }
 
     /// The table in Markdown, as GitHub reads it.
@@ -38,8 +81,8 @@ impl Table {
 ///
 /// `times` is the ratio to the fastest that held. Times are wall times per simulated second.
 pub(crate) fn ranking(rows: &[Row]) -> Table {
-    let header = ["suite", "scene", "size", "limit", "solver", "place", "rank", "times", "time per s", "p05 to p95"];
-    let header = [&header[..], &["GPU time per s", "largest strain", "roofline"]].concat();
+    let more = ["rank", "times", "time per s", "p05 to p95", "GPU time per s", "largest strain", "roofline"];
+    let header = [&NAME[..], &more].concat();
     let mut cells = Vec::with_capacity(rows.len());
     for group in sorted(rows).chunk_by(|a, b| same_task(a, b).is_eq()) {
         // Sorted: if any held, then the first did, and it is the fastest.
@@ -62,9 +105,9 @@ pub(crate) fn ranking(rows: &[Row]) -> Table {
 
 /// What it took, in the order of [`ranking`]: means per frame, and what is paid once.
 pub(crate) fn work(rows: &[Row]) -> Table {
-    let header = ["suite", "scene", "size", "limit", "solver", "place", "vertices", "substeps per frame", "iterations"];
-    let more = ["linear iterations", "elastic iterations", "dispatches", "MB moved", "energy drift", "first step"];
-    let header = [&header[..], &more, &["compiling"]].concat();
+    let counts = ["vertices", "substeps per frame", "iterations", "linear iterations", "elastic iterations"];
+    let more = ["dispatches", "MB moved", "energy drift", "first step", "compiling"];
+    let header = [&NAME[..], &counts, &more].concat();
     let cells = sorted(rows).into_iter().map(|row| {
         let per_frame = |total: u64| mean(total as f64 / f64::from(row.frames.max(1)));
         let megabytes = |bytes: &u64| significant(*bytes as f64 / 1e6 / f64::from(row.frames.max(1)), 3);
@@ -81,6 +124,18 @@ pub(crate) fn work(rows: &[Row]) -> Table {
         cells
     });
     Table::new(&header, cells.collect())
+}
+
+/// Words in lines of at most so many letters.
+fn broken(text: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => *line = format!("{line} {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Text that a terminal shows as it is: control characters, which might move its cursor or worse, are replaced.
@@ -194,6 +249,35 @@ mod tests {
         for table in [ranking(&rows), work(&rows), ranking(&[])] {
             assert!(table.rows.iter().all(|row| row.len() == table.header.len()));
         }
+    }
+
+    #[test]
+    fn tables_fit_and_lose_nothing_that_was_measured() {
+        let rows = [full_row(), row("drape", 20, "auto", &[0.75]), row("hang", 128, "fast-projection", &[7.25, 9.0])];
+        for whole in [ranking(&rows), work(&rows)] {
+            let (title, parts) = whole.fitting(120);
+            assert!(title.starts_with("suite solvers, limit 1 %"), "{title}");
+            for part in &parts {
+                let width = |line: &str| line.chars().count();
+                let drawn = crate::output::table_of([part.header.clone()].into_iter().chain(part.rows.clone()), 120);
+                assert!(drawn.lines().all(|line| width(line) <= 120), "{drawn}");
+                // No number is broken over two lines.
+                assert_eq!(drawn.matches("fast-projection").count(), 2, "{drawn}");
+                part.rows.iter().flatten().for_each(|cell| assert!(drawn.contains(cell.as_str()), "{cell}: {drawn}"));
+            }
+            for (index, name) in whole.header.iter().enumerate() {
+                let told = whole.rows.iter().any(|row| row[index] != "–");
+                let found = parts
+                    .iter()
+                    .flat_map(|part| &part.header)
+                    .filter(|title| title.replace('\n', " ") == *name)
+                    .count();
+                let named = NAME.contains(&name.as_str());
+                assert!(named || found == usize::from(told), "{name} is in {found} tables");
+            }
+        }
+        assert!(work(&rows).fitting(120).1.len() > 1, "it is wider than 120 columns");
+        assert_eq!(ranking(&[]).fitting(400).1.len(), 1);
     }
 
     #[test]
