@@ -374,7 +374,8 @@ fn stencil(positions: &[[f32; 3]], fold: &Fold, fabrics: &Fabrics) -> [f64; 4] {
     [b + d, a + c, -(a + b), -(c + d)].map(|coefficient| coefficient * scale)
 }
 
-/// Calls `take` with the ends of each pair, in canonical order, and its weight where what all folds have in common is 1.
+/// Calls `take` with the ends of each pair, in canonical order, and its weight, in units of what all folds have in
+/// common.
 fn for_each_pair(positions: &[[f32; 3]], faces: &[Face], fabrics: &Fabrics, mut take: impl FnMut([u32; 2], f64)) {
     let folds = folds(positions, faces);
     let stencils: Vec<[f64; 4]> = folds.iter().map(|fold| stencil(positions, fold, fabrics)).collect();
@@ -768,7 +769,7 @@ mod tests {
             let count = positions.len();
             let mut exact = vec![vec![0.0; count]; count];
             for_each_pair(&positions, &faces, &Fabrics::bending_alone(1.0), |ends, weight| {
-                add(&mut exact, ends, weight)
+                add(&mut exact, ends, weight);
             });
             let mut rounded = vec![vec![0.0; count]; count];
             for pair in quadratic(&positions, &faces, 1.0) {
