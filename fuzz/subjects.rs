@@ -80,7 +80,7 @@ fn accepted(imported: Imported, options: &Options) {
 
 pub(crate) fn scene(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let limits = Limits { bytes: 1 << 16, vertices: 256, solids: 4, pins: 8, grid_bytes: 1 << 16 };
+    let limits = Limits { bytes: 1 << 16, vertices: 256, cloths: 4, solids: 4, pins: 8, grid_bytes: 1 << 16 };
     let read = |text: &str| SceneFile::parse_within(text, "scene.toml", None, limits);
     let refused = |error: Error| {
         assert!(matches!(error, Error::SceneFile { .. }), "{error:?}");

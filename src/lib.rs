@@ -116,7 +116,7 @@ pub use engine::cancel::Cancel;
 pub use engine::gpu::{Backend, Choice, Gpu, Pending};
 pub use error::{Error, Result};
 pub use mesh::topology::Topology;
-pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, MeshQuality, Weave};
+pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, MeshQuality, Swatch, Weave};
 pub use solid::{Pose, Solid, SolidShape};
 pub use solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
 pub use stage::elastic::Elasticity;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use taut::Error;
 use taut::mesh::topology::Topology;
-use taut::mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor};
+use taut::mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, Swatch};
 
 /// Two unit quads side by side: 0 1 2 above 3 4 5.
 fn good() -> MeshDescriptor {
@@ -150,12 +150,26 @@ fn masses() {
     }
     let short = error(|mesh| mesh.mass = Mass::PerVertex(vec![1.0; 5]));
     assert_error!(short, Error::LengthMismatch { field: "mass", expected: 6, found: 5 });
-    for bad in [0.0, -0.2, f32::NAN, f32::INFINITY] {
+    for bad in [0.0, -0.2, 9e-10, 1.1e9, 3e38, f32::NAN, f32::INFINITY] {
         let error = error(|mesh| mesh.mass = Mass::Density(bad));
         assert_error!(error, Error::OutOfRange { field: "mass.density", index: None, .. });
     }
-    let heavy = error(|mesh| mesh.mass = Mass::Density(3e38));
-    assert_error!(heavy, Error::OutOfRange { field: "mass", index: Some(0), .. });
+    let swatch = || Swatch { faces: vec![0], density: 0.1, shear: 1.0, bending: 1e-5 };
+    for bad in [-1.0, f32::NAN, f32::INFINITY] {
+        let cases = [
+            ("swatches.density", Swatch { density: bad, ..swatch() }),
+            ("swatches.shear", Swatch { shear: bad, ..swatch() }),
+            ("swatches.bending", Swatch { bending: bad, ..swatch() }),
+            ("swatches.faces", Swatch { faces: vec![0, 9], ..swatch() }),
+        ];
+        for (expected, wrong) in cases {
+            let error = error(|mesh| mesh.swatches = vec![swatch(), wrong]);
+            match error {
+                Error::OutOfRange { field, index: Some(1), .. } => assert_eq!(field, expected),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 }
 
 #[test]

@@ -290,7 +290,9 @@ fn every_setting_and_solid_is_read() {
 
     let [plane, sphere, capsule, block, form] = &scene.solids[..] else { panic!("{} solids", scene.solids.len()) };
     assert!(matches!(plane.shape, SolidShape::Plane));
-    assert_eq!((plane.friction, plane.sliding_friction), (0.5, 0.4));
+    let silk = Material::named("silk").unwrap();
+    assert_eq!((plane.friction, plane.sliding_friction), (silk.friction, 0.8 * silk.friction));
+    assert_eq!(plane.thickness, 0.5 * silk.thickness);
     let half = std::f32::consts::FRAC_1_SQRT_2;
     assert!(plane.pose.rotation.iter().zip([0.0, 0.0, half, half]).all(|(a, b)| (a - b).abs() < 1e-7));
     assert!(matches!(sphere.shape, SolidShape::Sphere { radius: 0.1 }));
@@ -367,6 +369,8 @@ fn fabrics_set_what_the_file_does_not() {
         let mass: f32 = scene.mesh.masses().iter().sum();
         assert!((mass - material.density).abs() < 1e-5, "{name}: {mass}");
         assert_eq!(scene.mesh.springs()[0].stiffness, material.shear, "{name}");
+        assert_eq!(scene.settings.damping, material.damping, "{name}");
+        assert_eq!(parse(&format!("{text}\ndamping = 0.5")).settings.damping, 0.5);
         let own = parse(&format!("{text}\ndensity = 0.5\nbending = 0"));
         let mass: f32 = own.mesh.masses().iter().sum();
         assert!((mass - 0.5).abs() < 1e-5 && own.mesh.bending_pairs().is_empty(), "{name}: {mass}");
@@ -394,6 +398,22 @@ fn errors_name_place_and_key_and_suggest() {
         (with("length = 2"), "4:1: there is no key `cloth.length`; known are bending, curved"),
         (with("material = \"coton\""), "4:12: `cloth.material` is \"coton\"; did you mean `cotton`?"),
         (with("density = -1"), "4:1: `cloth.density` is -1, but must be"),
+        (with("density = 1e30"), "4:1: `cloth.density` is 1e30, but must be in [1e-9, 1e9] kg/m² or kg/m"),
+        (with("[[cloth.fabrics]]\nshear = 1"), "4:3: `cloth.fabrics[0]` needs one of the keys color and group"),
+        (with("[[cloth.fabrics]]\ngroup = \"a\""), "5:1: `cloth.fabrics[0].group` is \"a\"; the cloth has no groups"),
+        (
+            with("[cloth.groups]\nhem = [0, 1]\n[[cloth.fabrics]]\ngroup = \"hem\""),
+            "7:1: `cloth.fabrics[0].group` has no face with all of its vertices",
+        ),
+        (
+            with("[cloth.groups]\nhem = [0, 1, 4, 5]\n[[cloth.fabrics]]\ngroup = \"hem\"\nshear = -1"),
+            "8:1: `cloth.fabrics[0].shear` is -1, but must be finite and not negative",
+        ),
+        (with("[[cloth.fabrics]]\ncolor = \"red\""), "5:9: `cloth.fabrics[0].color` is none: a color is six hexa"),
+        (with("[[pins]]\ncolor = \"ff0000\""), "5:1: `pins[0].color` is for mesh files whose vertices have colors"),
+        ("cloth = []".to_owned(), "1:9: `cloth` is an empty list"),
+        ("[[cloth]]\nsize = 4".to_owned(), "1:3: `cloth[0]` needs one of the keys generator, mesh and positions"),
+        (format!("[{}]\n{}", "[cloth]", sheet), "3:2: this is no TOML: duplicate key"),
         (with("density = \"light\""), "4:11: `cloth.density` is a string, but must be a number"),
         (with("density = nan"), "4:11: `cloth.density` is not a number"),
         (with("density = 1e40"), "4:11: `cloth.density` is inf, but must be a finite number"),
@@ -460,6 +480,7 @@ fn errors_name_place_and_key_and_suggest() {
         (with("[solver]\nmethod = \"jakobi\""), "5:10: `solver.method` is \"jakobi\"; did you mean `jacobi`?"),
         (with("[solver]\nstrain_limit = 1e-9"), "5:1: a strain limit of 1e-9 is below"),
         (with("[solver]\nstrain_limit = 0"), "5:1: a strain limit of 0e0 is below"),
+        (with("[solver]\nstrain_limit = 5"), "5:1: `solver.strain_limit` is 5, but must be above 0 and below 1 (100%)"),
         (with("[solver]\nsubsteps = 0"), "5:1: `solver.substeps` is 0, but must be in 1 … 1,000,000"),
         (
             with("[solver]\nmethod = \"jacobi\"\nyarn_sweep.sweeps = 2"),
@@ -467,7 +488,7 @@ fn errors_name_place_and_key_and_suggest() {
         ),
         (with("[solver.yarn_sweep]\nslack = 2"), "5:1: `solver.yarn_sweep.slack` is 2, but must be in [0, 0.9]"),
         (with("[solver.fast_projection]\ntolerance = 2"), "5:1: `solver.fast_projection.tolerance` is 2, but"),
-        (with("[output]\nfps = 0"), "5:7: `output.fps` is 0, but must be in [1, 100000]"),
+        (with("[output]\nfps = 0"), "5:7: `output.fps` is 0, but must be between 1 and 100000"),
         (with("[output]\nout = \"../x\""), "5:7: `output.out` must be inside the scene's folder"),
         (with("[output]\nexport = [\"/etc/passwd\"]"), "5:11: `output.export[0]` must be inside the scene's folder"),
         (
@@ -849,4 +870,163 @@ fn every_parameter_of_every_solver_goes_through_a_file() {
         }
     }
     assert!(seen > 30, "only {seen} parameters were tried");
+}
+
+/// A square of four triangles with a middle, whose left half is a group and whose right half is red.
+const HALVES: &str = "v 0 0 0\nv 1 0 0 \nv 1 1 0\nv 0 1 0\ng left\nf 1 2 3 4\ng right\nv 2 0 0\nv 2 1 0\nf 2 5 6 3\n";
+
+#[test]
+fn several_cloths_are_pieces_of_one_mesh() {
+    let directory = folder();
+    let scene = directory.path().join("scene");
+    std::fs::write(scene.join("halves.obj"), HALVES).expect("a file");
+    let text = r#"
+        [[cloth]]
+        generator = "sheet"
+        size = [3, 4]
+        material = "denim"
+        [cloth.start]
+        noise = 1e-5
+        [cloth.groups]
+        left = [0]
+        [[cloth.pins]]
+        at = "top"
+
+        [[cloth]]
+        mesh = "halves.obj"
+        up = "z"
+        density = 0.5
+        [cloth.start]
+        translation = [5, 0, 0]
+        [[cloth.fabrics]]
+        group = "right"
+        material = "silk"
+        [[cloth.pins]]
+        group = "left"
+        until = 0.5
+        [cloth.pins.motion]
+        keys = [{ time = 1, translation = [0, 0, 1] }]
+
+        [[cloth]]
+        generator = "chain"
+        size = 3
+        damping = 0.1
+
+        [[pins]]
+        indices = [20]
+        [[pins]]
+        group = "left"
+        hold = { plane = [0, 0, 1] }
+
+        [[solids]]
+        shape = "plane"
+        translation = [0, -3, 0]
+    "#;
+    let wrong = SceneFile::parse(text, "several", Some(&scene)).unwrap().scene().unwrap_err().to_string();
+    assert!(wrong.contains("`pins[1]` has vertex 0, which cloth[0].pins[0] has already"), "{wrong}");
+    let text = text
+        .replace("group = \"left\"\n        hold", "plane = { point = [5.5, 0, 0], normal = [1, 0, 0] }\n        hold");
+    let wrong = SceneFile::parse(&text, "several", Some(&scene)).unwrap().scene().unwrap_err().to_string();
+    assert!(wrong.contains("`pins[1]` has vertex 13, which cloth[1].pins[0] has already"), "{wrong}");
+    let text = text.replace("[5.5, 0, 0], normal", "[6.5, 0, 0], normal");
+    let file = SceneFile::parse(&text, "several", Some(&scene)).unwrap();
+    let (built, imports) = file.scene_with_imports().unwrap();
+    let mesh = &built.mesh;
+    assert_eq!((mesh.vertex_count(), built.start.len(), mesh.faces().len()), (12 + 6 + 3, 21, 6 + 2));
+    assert_eq!(mesh.pins(), [0, 1, 2, 20]);
+    assert_eq!(mesh.group("left").unwrap(), [0, 12, 13, 14, 15]);
+    // Turned: y of the file is -z.
+    assert_eq!((mesh.positions()[14], built.start[14][0]), ([1.0, 0.0, -1.0], 6.0 + (built.start[14][0] - 6.0)));
+    let [led, held] = &built.script.pins[..] else { panic!("{:?}", built.script) };
+    assert_eq!((led.vertices(), held.vertices()), (&[12, 13, 14, 15][..], &[16, 17][..]));
+    // Denim, the other cloth, and silk on its right half.
+    let [denim, silk] = ["denim", "silk"].map(|name| Material::named(name).unwrap());
+    let masses: Vec<f32> = [0..12, 12..18, 18..21].map(|range| mesh.masses()[range].iter().sum()).into();
+    for (mass, expected) in masses.iter().zip([denim.density, 0.5 + silk.density, 0.1]) {
+        assert!((mass - expected).abs() < 1e-5, "{masses:?}");
+    }
+    let diagonal = |a, b| mesh.springs().iter().find(|link| (link.tail, link.head) == (a, b)).unwrap().stiffness;
+    assert_eq!([diagonal(0, 4), diagonal(12, 14), diagonal(13, 17)], [denim.shear, 20.0, silk.shear]);
+    // One damping and one surface of solids for all.
+    assert_eq!((built.settings.damping, built.solids[0].friction), (0.1, denim.friction));
+    let [import] = &imports[..] else { panic!("{imports:?}") };
+    assert_eq!((import.file.as_str(), import.report.quads, import.pinned), ("halves.obj", 2, 0));
+    // What is printed makes the same.
+    let again = SceneFile::parse(&file.to_toml(), "again", Some(&scene)).unwrap();
+    assert_same(&again.scene().unwrap(), &built, "several");
+    assert_eq!(again.to_toml(), file.to_toml());
+    assert_eq!((file.size(), file.material()), (None, Some(denim)));
+    assert!(file.clone().set_size(4).unwrap_err().to_string().contains("one size cannot stand for 3 cloths"));
+    assert!(file.clone().set_material(silk).unwrap_err().to_string().contains("`cloth[2]` is a chain"));
+    // It runs, and every piece does what it would do alone.
+    let cloth = play(&built, 3, |_, _| {});
+    assert_eq!(cloth.snapshot().unwrap().report.converged, Some(true));
+
+    for (from, to, expected) in [
+        (
+            "damping = 0.1",
+            "damping = 0.1\n[[cloth]]\ngenerator = \"chain\"\nsize = 3\ndamping = 0.2",
+            "`cloth[3].damping` is 0.2, but `cloth[2].damping` is 0.1",
+        ),
+        (
+            "damping = 0.1",
+            "[cloth.start]\nnoise = 1e-5",
+            "`cloth[2].start.noise` moves every cloth, so it is for `cloth[0]` to say",
+        ),
+        (
+            "indices = [20]",
+            "at = \"top\"",
+            "`pins[0].at` is for one cloth: where there are several it stands in [[cloth.pins]]",
+        ),
+        ("indices = [20]", "indices = [21]", "`pins[0].indices` names vertex 21, but there are only 21"),
+        ("group = \"right\"", "group = \"rigth\"", "`cloth[1].fabrics[0].group` is \"rigth\"; did you mean `right`?"),
+        ("density = 0.5", "density = 0", "`cloth[1].density` is 0, but must be in"),
+        ("size = [3, 4]", "size = [4096, 1024]", "vertices, but a scene file may only have 4194304"),
+    ] {
+        let text = text.replace(from, to);
+        let error = SceneFile::parse(&text, "several", Some(&scene)).and_then(|file| file.scene());
+        let error = error.expect_err(expected).to_string();
+        assert!(error.contains(expected), "{error}\nexpected {expected}");
+    }
+    let many = format!("[[cloth]]\n{}", "[[cloth]]\n".repeat(64));
+    assert!(refusal(&many).contains("`cloth` has 65 entries, but must have at most 64"), "{}", refusal(&many));
+}
+
+#[test]
+fn colors_choose_pins_and_fabrics() {
+    let directory = folder();
+    let scene = directory.path().join("scene");
+    let row = |x: u32, color: &str| format!("v {x} 0 0 {color}\nv {x} 0 1 {color}\n");
+    let text = row(0, "1 0 0") + &row(1, "1 0 0") + &row(2, "0 0 1") + "f 1 2 4 3\nf 3 4 6 5\n";
+    std::fs::write(scene.join("colored.obj"), text).expect("a file");
+    let text = "[cloth]\nmesh = \"colored.obj\"\n[[cloth.fabrics]]\ncolor = \"ff0000\"\nshear = 7\n\
+                [[pins]]\ncolor = \"0000f8~8\"";
+    let file = SceneFile::parse(text, "colored", Some(&scene)).unwrap();
+    let mesh = file.scene().unwrap().mesh;
+    assert_eq!(mesh.pins(), [4, 5]);
+    let stiffness: Vec<f32> = mesh.springs().iter().map(|link| link.stiffness).collect();
+    assert_eq!(stiffness, [7.0, 7.0, 20.0, 20.0]);
+    let again = SceneFile::parse(&file.to_toml(), "again", Some(&scene)).unwrap().scene().unwrap();
+    assert_eq!(again.mesh, mesh);
+}
+
+#[test]
+fn assets_may_be_in_a_folder_that_was_named() {
+    let directory = folder();
+    let (scene, assets) = (directory.path().join("scene"), directory.path().join("assets"));
+    std::fs::create_dir(&assets).expect("a directory");
+    std::fs::write(assets.join("halves.obj"), HALVES).expect("a file");
+    let parse = |name: &str| SceneFile::parse(&format!("[cloth]\nmesh = '{name}'"), "s", Some(&scene)).unwrap();
+    let mut file = parse("halves.obj");
+    assert!(file.scene().unwrap_err().to_string().contains("which cannot be found"));
+    assert!(matches!(file.add_assets(directory.path().join("none")), Err(Error::Io { .. })));
+    assert!(matches!(file.add_assets(assets.join("halves.obj")), Err(Error::Io { .. })));
+    file.add_assets(&assets).expect("it is there");
+    assert_eq!(file.scene().unwrap().mesh.faces().len(), 2);
+    // Still nothing else: links lead to what is allowed, or nowhere.
+    if cfg!(unix) {
+        let mut file = parse("link.obj");
+        file.add_assets(&assets).unwrap();
+        assert!(file.scene().unwrap_err().to_string().contains("which leads outside the scene's folder"));
+    }
 }

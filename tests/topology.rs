@@ -3,7 +3,7 @@
 use taut::mesh::Link;
 use taut::mesh::coloring::{Clash, Coloring};
 use taut::mesh::topology::{Incidence, Topology};
-use taut::mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor};
+use taut::mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, Swatch};
 use taut::scene::{self, Scene};
 use taut::{Error, Result};
 
@@ -559,5 +559,98 @@ fn unknown_scenes_and_sizes_are_refused() {
                 other => panic!("{other:?}"),
             }
         }
+    }
+}
+
+/// Pieces that are joined are what one description of all of them is.
+#[test]
+fn joined_meshes_are_one_description() {
+    let first = MeshDescriptor {
+        bending: 1e-5,
+        pins: vec![2, 0],
+        groups: [("hem".to_owned(), vec![6, 7]), ("top".to_owned(), vec![0])].into(),
+        ..unit_grid(4)
+    };
+    let second = MeshDescriptor {
+        faces: vec![[0, 1, 4].into(), [0, 4, 3].into(), [1, 2, 5, 4].into()],
+        lines: vec![[5, 8], [7, 8]],
+        pins: vec![8],
+        groups: [("hem".to_owned(), vec![3])].into(),
+        ..first.clone()
+    };
+    let keep = |mut descriptor: MeshDescriptor, count: usize| {
+        descriptor.positions.truncate(count);
+        descriptor.mass = Mass::PerVertex(vec![0.5; count]);
+        descriptor
+    };
+    let (first, second) = (keep(first, 16), keep(second, 9));
+    let mut whole = first.clone();
+    whole.positions.extend(&second.positions);
+    whole.mass = Mass::PerVertex(vec![0.5; 25]);
+    whole.faces.extend(second.faces.iter().map(|face| match *face {
+        Face::Triangle(vertices) => Face::Triangle(vertices.map(|vertex| vertex + 16)),
+        Face::Quad(vertices) => Face::Quad(vertices.map(|vertex| vertex + 16)),
+        _ => unreachable!("there are no others"),
+    }));
+    whole.lines.extend(second.lines.iter().map(|line| line.map(|vertex| vertex + 16)));
+    whole.pins.push(24);
+    whole.groups.insert("hem".to_owned(), vec![6, 7, 19]);
+    let whole = Mesh::new(whole).unwrap();
+    let joined = Mesh::joined([Mesh::new(first).unwrap(), Mesh::new(second).unwrap()]).unwrap();
+    assert_eq!(joined, whole);
+    assert!(matches!(Mesh::joined([]), Err(Error::Empty { .. })));
+}
+
+/// Half of a sheet is heavier, stiffer, and of another bending: each face has what its swatch says, and folds between
+/// two fabrics are between them.
+#[test]
+fn swatches_are_of_their_own_fabric() {
+    let plain = MeshDescriptor { bending: 1e-5, shear: 10.0, ..unit_grid(5) };
+    let light = Mesh::new(plain.clone()).unwrap();
+    let own = |faces: Vec<u32>| Swatch { faces, density: 0.5, shear: 30.0, bending: 4e-5 };
+    // Everything is one swatch: as if the sheet were of it.
+    let heavy = Mesh::new(MeshDescriptor { swatches: vec![own((0..16).collect())], ..plain.clone() }).unwrap();
+    let same = MeshDescriptor { mass: Mass::Density(0.5), shear: 30.0, bending: 4e-5, ..plain.clone() };
+    let same = Mesh::new(same).unwrap();
+    assert_eq!(heavy.springs(), same.springs());
+    for (a, b) in heavy.masses().iter().zip(same.masses()) {
+        assert!((a - b).abs() < 1e-6 * b, "{a} {b}");
+    }
+    for (a, b) in heavy.bending_pairs().iter().zip(same.bending_pairs()) {
+        assert!(a.ends == b.ends && (a.weight - b.weight).abs() < 1e-6 * b.weight.abs(), "{a:?} {b:?}");
+    }
+    // The columns on the right; a later swatch decides.
+    let right: Vec<u32> = (0..16).filter(|face| face % 4 >= 2).collect();
+    let overruled = Swatch { density: 9.0, ..own(vec![2]) };
+    for triangles in [false, true] {
+        let mut half = MeshDescriptor { swatches: vec![overruled.clone(), own(right.clone())], ..plain.clone() };
+        if triangles {
+            let cut = |face: &Face| {
+                let [a, b, c, d] = *face.vertices() else { panic!("a quad") };
+                [Face::Triangle([a, b, c]), Face::Triangle([a, c, d])]
+            };
+            half.faces = half.faces.iter().flat_map(cut).collect();
+            half.swatches = vec![own(right.iter().flat_map(|face| [2 * face, 2 * face + 1]).collect())];
+            half.weave = Some(taut::Weave::Sides);
+        }
+        let mesh = Mesh::new(half).unwrap();
+        let total: f32 = mesh.masses().iter().sum();
+        assert!((total - (8.0 * 0.2 + 8.0 * 0.5)).abs() < 1e-5, "{total}");
+        let column = |link: &Link| (link.tail % 5).min(link.head % 5);
+        for spring in mesh.springs() {
+            let expected = if column(spring) < 2 { 10.0 } else { 30.0 };
+            let each = if triangles { 2.0 } else { 1.0 };
+            assert!((spring.stiffness - each * expected).abs() < 1e-3, "{spring:?}");
+        }
+    }
+    let half = Mesh::new(MeshDescriptor { swatches: vec![own(right)], ..plain }).unwrap();
+    let weight = |mesh: &Mesh, ends: [u32; 2]| {
+        let found = mesh.bending_pairs().iter().find(|pair| pair.ends == ends);
+        f64::from(found.expect("it is there").weight)
+    };
+    // Across one column from its left to its right, in the middle of the sheet: 1e-5, both in series, and 4e-5.
+    for (ends, expected) in [([10, 12], 1.0), ([11, 13], 1.6), ([12, 14], 4.0)] {
+        let ratio = weight(&half, ends) / weight(&light, ends);
+        assert!((ratio - expected).abs() < 1e-5, "{ends:?}: {ratio}");
     }
 }

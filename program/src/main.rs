@@ -19,6 +19,7 @@ mod summary;
 mod validate;
 #[cfg(feature = "viewer")]
 mod view;
+mod world;
 
 use std::process::ExitCode;
 

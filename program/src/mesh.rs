@@ -6,15 +6,19 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
-use taut::io::import::{self, DroppedFace, ImportReport, Imported, RenderMesh, Warp};
-use taut::{Mesh, MeshQuality, Scene};
+use taut::io::import::{self, DroppedFace, ImportReport, Imported, RenderMesh, SCALES, Warp};
+use taut::scene::Material;
+use taut::scene::file::{Color, ImportedCloth};
+use taut::{Mass, Mesh, MeshQuality, Scene};
 
 use crate::output::count;
+use crate::world::WorldOptions;
 
 /// Options of `taut run` for a mesh.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MeshOptions {
-    /// Simulate this mesh instead of a scene: .obj, .ply or .glb, with +Y up; its shape at rest is where it starts
+    /// Simulate this mesh instead of a scene: .obj, .ply or .glb, with +Y up or as --up says; its shape at rest is
+    /// where it starts
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scene", "size"])]
     pub(crate) mesh: Option<PathBuf>,
 
@@ -27,7 +31,7 @@ pub(crate) struct MeshOptions {
     #[arg(long, value_name = "WARP", requires = "mesh", value_parser = warp(), default_value = "auto")]
     warp: Warp,
 
-    /// Metres per unit of the mesh
+    /// Metres per unit of the mesh, and of those of --solid
     #[arg(long, value_name = "M", requires = "mesh", value_parser = scale, allow_negative_numbers = true)]
     scale: Option<f32>,
 
@@ -49,27 +53,36 @@ enum Which {
     Indices(Vec<RangeInclusive<usize>>),
     Box { min: [f32; 3], max: [f32; 3] },
     Group(String),
-    Color { color: [f32; 3], tolerance: f32 },
+    Color(Color),
 }
 
-/// What a mesh has besides the scene that was made of it.
+/// What meshes have besides the scene that was made of them.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    file: PathBuf,
+    /// At least one.
+    parts: Vec<Part>,
+    /// What is drawn where all of the cloth is one mesh; else empty.
+    pub(crate) render: RenderMesh,
+}
+
+/// What was found in one file.
+#[derive(Debug)]
+struct Part {
+    file: String,
     report: ImportReport,
     quality: MeshQuality,
     pinned: usize,
-    pub(crate) render: RenderMesh,
 }
 
 impl MeshOptions {
     /// The scene of the mesh that was asked for, if one was.
-    pub(crate) fn scene(&self) -> Result<Option<(Scene, Origin)>> {
+    pub(crate) fn scene(&self, world: &WorldOptions) -> Result<Option<(Scene, Origin)>> {
         let Some(file) = &self.mesh else { return Ok(None) };
         let options = import::Options {
             pair_triangles: self.pair_triangles,
             warp: self.warp,
-            scale: self.scale.unwrap_or(1.0),
+            scale: self.scale(),
+            up: world.up(),
             ..Default::default()
         };
         let mut imported = import::read(file, &options)?;
@@ -83,12 +96,24 @@ impl MeshOptions {
         pins.dedup();
         let pinned = pins.len();
         imported.descriptor.pins = pins;
+        let material = world.material();
+        if let Some(Material { density, shear, bending, .. }) = material {
+            imported.descriptor.mass = Mass::Density(density);
+            (imported.descriptor.shear, imported.descriptor.bending) = (shear, bending);
+        }
         let mesh = Mesh::new(imported.descriptor)?;
         let start = mesh.positions().to_vec();
         let name = file.file_name().map_or_else(|| "mesh".into(), |name| name.to_string_lossy().into_owned());
         let (report, quality, render) = (imported.report, mesh.quality(), imported.render);
-        let origin = Origin { file: file.clone(), report, quality, pinned, render };
-        Ok(Some((Scene::new(name, mesh, start), origin)))
+        let part = Part { file: file.display().to_string(), report, quality, pinned };
+        let mut scene = Scene::new(name, mesh, start);
+        scene.settings.damping = material.map_or(scene.settings.damping, |material| material.damping);
+        Ok(Some((scene, Origin { parts: vec![part], render })))
+    }
+
+    /// Metres per unit of mesh files.
+    pub(crate) fn scale(&self) -> f32 {
+        self.scale.unwrap_or(1.0)
     }
 }
 
@@ -121,9 +146,9 @@ impl Pin {
                     None => bail!("the file has the groups {}", some(groups.keys())),
                 }
             }
-            Which::Color { color, tolerance } => {
-                ensure!(imported.colors.is_some(), "the vertices of the file have no colors");
-                imported.colored(*color, *tolerance)
+            Which::Color(color) => {
+                let colors = imported.colors.as_ref();
+                color.among(colors.context("the vertices of the file have no colors")?)
             }
         })
     }
@@ -137,13 +162,49 @@ fn some<'a>(names: impl Iterator<Item = &'a String>) -> String {
 }
 
 impl Origin {
-    /// What was found in the file.
+    /// What was found in the mesh files of a scene's cloths, if it has any.
+    pub(crate) fn of(imports: Vec<ImportedCloth>, mesh: &Mesh) -> Option<Self> {
+        let mut render = RenderMesh::default();
+        if let [only] = &imports[..]
+            && only.render.faces.len() == mesh.faces().len()
+        {
+            render = only.render.clone();
+        }
+        let part = |cloth: ImportedCloth| {
+            let ImportedCloth { file, report, quality, pinned, .. } = cloth;
+            Part { file, report, quality, pinned }
+        };
+        let parts: Vec<Part> = imports.into_iter().map(part).collect();
+        (!parts.is_empty()).then_some(Self { parts, render })
+    }
+
+    /// What was found in the file, or a list of that where there are several.
     pub(crate) fn json(&self) -> Value {
+        match &self.parts[..] {
+            [part] => part.json(),
+            parts => parts.iter().map(Part::json).collect(),
+        }
+    }
+
+    /// The same in a sentence that leaves out what there is none of; one for each of several files.
+    pub(crate) fn sentence(&self) -> String {
+        match &self.parts[..] {
+            [part] => part.sentence(),
+            parts => {
+                let named = |part: &Part| format!("{}: {}", part.file, part.sentence());
+                parts.iter().map(named).collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+}
+
+impl Part {
+    fn json(&self) -> Value {
         let ImportReport { vertices, particles, welded, loose, faces, quads, lines, split, collapsed, .. } =
             &self.report;
         let ImportReport { degenerate, duplicate, dropped_lines, non_manifold, components, paired, .. } = &self.report;
         json!({
-            "file": self.file.display().to_string(),
+            "file": self.file,
             "vertices": vertices,
             "particles": particles,
             "welded_vertices": welded,
@@ -170,8 +231,7 @@ impl Origin {
         })
     }
 
-    /// The same in a sentence that leaves out what there is none of.
-    pub(crate) fn sentence(&self) -> String {
+    fn sentence(&self) -> String {
         let report = &self.report;
         let mut parts = vec![format!("{} vertices", number(report.vertices))];
         let mut add = |count: usize, one: &str, many: &str| match count {
@@ -230,8 +290,8 @@ fn warp_name(warp: Warp) -> &'static str {
 
 fn scale(text: &str) -> Result<f32, String> {
     match text.parse() {
-        Ok(scale) if scale > 0.0 && scale < f32::INFINITY => Ok(scale),
-        _ => Err("must be a number above 0".to_owned()),
+        Ok(scale) if SCALES.contains(&scale) => Ok(scale),
+        _ => Err(format!("must be a number above 0, from {:e} to {:e} m per unit", SCALES.start(), SCALES.end())),
     }
 }
 
@@ -242,7 +302,7 @@ fn pin(text: &str) -> Result<Pin, String> {
         "index" => Which::Indices(indices(rest)?),
         "box" => corners(rest)?,
         "group" if !rest.is_empty() => Which::Group(rest.to_owned()),
-        "color" => color(rest)?,
+        "color" => Which::Color(rest.parse()?),
         _ => return Err(forms.to_owned()),
     };
     Ok(Pin { text: text.to_owned(), which })
@@ -272,23 +332,6 @@ fn corners(text: &str) -> Result<Which, String> {
     Ok(Which::Box { min: [a.min(x), b.min(y), c.min(z)], max: [a.max(x), b.max(y), c.max(z)] })
 }
 
-fn color(text: &str) -> Result<Which, String> {
-    let wrong = "a color is six hexadecimal digits, RRGGBB, and perhaps ~ and a tolerance of 0 to 255";
-    let (digits, tolerance) = match ["~", "±", "+-"].iter().find_map(|sign| text.split_once(sign)) {
-        Some((digits, tolerance)) => (digits, tolerance.parse::<f32>().map_err(|_| wrong)?),
-        None => (text, 0.0),
-    };
-    let digits = digits.strip_prefix('#').unwrap_or(digits);
-    if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) || !(0.0..=255.0).contains(&tolerance)
-    {
-        return Err(wrong.to_owned());
-    }
-    let number = u32::from_str_radix(digits, 16).map_err(|_| wrong)?;
-    let color = [16, 8, 0].map(|shift| (number >> shift & 255) as f32 / 255.0);
-    // Half a step more: colors that are no whole steps were rounded to be typed.
-    Ok(Which::Color { color, tolerance: (tolerance + 0.5) / 255.0 })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,13 +343,7 @@ mod tests {
         assert_eq!(which("group:my shirt:left"), Ok(Which::Group("my shirt:left".to_owned())));
         let unit = Which::Box { min: [-1.0, 0.0, 0.5], max: [1.0, 2.0, 1.5] };
         assert_eq!(which("box:1,0,0.5,-1,2,1.5"), Ok(unit));
-        for (text, tolerance) in [("FF8000", 0.0), ("#ff8000~8", 8.0), ("ff8000±8.5", 8.5), ("ff8000+-1", 1.0)] {
-            let color = [1.0, 128.0 / 255.0, 0.0];
-            assert_eq!(
-                which(&format!("color:{text}")),
-                Ok(Which::Color { color, tolerance: (tolerance + 0.5) / 255.0 })
-            );
-        }
+        assert!(matches!(which("color:#ff8000~8"), Ok(Which::Color(_))));
         for text in [
             "",
             "corner",

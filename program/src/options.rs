@@ -9,8 +9,9 @@ use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use taut::io::export::{FORMATS, Target};
+use taut::scene::file::Output;
 use taut::scene::{Noise, SceneFile};
-use taut::{Backend, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
+use taut::{Backend, Error, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
 
 use crate::render::PictureOptions;
 use crate::rows;
@@ -101,6 +102,9 @@ pub(crate) struct SubjectOptions {
 
     #[command(flatten)]
     pub(crate) own: crate::mesh::MeshOptions,
+
+    #[command(flatten)]
+    pub(crate) world: crate::world::WorldOptions,
 
     /// Move every start coordinate of what is not held by at most so much [m], 1e-5 if it is not said: bends what is
     /// flat and upright
@@ -215,6 +219,7 @@ impl SubjectOptions {
             settings.stepping = if self.bdf2 { Stepping::Bdf2 } else { Stepping::Euler };
         }
         settings.drag = self.drag.unwrap_or(settings.drag);
+        self.world.change(&mut settings, scene)?;
         // The solver that a file names keeps its parameters.
         let named = settings.method.solver().name();
         if self.decides("solver") && (!scene::is_file(&self.scene) || self.solver != named) {
@@ -310,21 +315,21 @@ pub(crate) fn strain(text: &str) -> Result<f64, String> {
         },
         None => number(text)?,
     };
-    if limit > 0.0 && limit < 1.0 {
-        Ok(limit)
-    } else {
-        Err("a strain limit is above 0 and below 1 (100%); one percent is 0.01 or 1%".to_owned())
+    match Settings::check_strain_limit(limit) {
+        Ok(()) => Ok(limit),
+        Err(Error::OutOfRange { expected, .. }) => Err(format!("a strain limit is {expected}")),
+        Err(other) => Err(other.to_string()),
     }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = number(text)?;
-    if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("must be a time above 0 s".to_owned()) }
+    if Output::is_time(seconds) { Ok(seconds) } else { Err(format!("must be a time {}", Output::TIMES)) }
 }
 
 fn fps(text: &str) -> Result<f64, String> {
     let fps = number(text)?;
-    if (1.0..=100_000.0).contains(&fps) { Ok(fps) } else { Err("must be between 1 and 100000".to_owned()) }
+    if Output::is_rate(fps) { Ok(fps) } else { Err(format!("must be {}", Output::RATES)) }
 }
 
 fn substeps(text: &str) -> Result<Substeps, String> {

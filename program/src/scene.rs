@@ -38,15 +38,27 @@ pub(crate) fn print(options: &Options) -> Result<Outcome> {
 }
 
 fn materials() -> String {
-    let head =
-        ["fabric", "density [kg/m²]", "shear [N/m]", "bending [N·m]", "sources, in this order"].map(str::to_owned);
+    let head = [
+        "fabric",
+        "density\n[kg/m²]",
+        "shear\n[N/m]",
+        "bending\n[N·m]",
+        "thickness\n[m]",
+        "friction",
+        "damping\n[s]",
+        "sources of density, shear and bending, in this order",
+    ];
     let row = |material: Material| {
-        let Material { name, density, shear, bending, sources, .. } = material;
-        let numbers = [density, shear].map(|number| significant(number.into(), 3));
-        let [density, shear] = numbers;
-        [name.to_owned(), density, shear, format!("{bending:e}"), sources.join("; ")]
+        let Material { name, density, shear, bending, thickness, friction, damping, sources, .. } = material;
+        let [density, shear, friction, damping] =
+            [density, shear, friction, damping].map(|number| significant(number.into(), 3));
+        let [bending, thickness] = [bending, thickness].map(|number| format!("{number:e}"));
+        [name.to_owned(), density, shear, bending, thickness, friction, damping, sources[..3].join("; ")]
     };
-    output::table(std::iter::once(head).chain(Material::ALL.map(row)), 120)
+    let table = output::table(std::iter::once(head.map(str::to_owned)).chain(Material::ALL.map(row)), 120);
+    // These have one source for all fabrics.
+    let [.., thickness, friction, damping] = Material::ALL[0].sources;
+    format!("{table}\nthickness: {thickness}; friction: {friction}; damping: {damping}")
 }
 
 /// Whether what `run` is given is a file and not the name of a built-in scene.
@@ -90,7 +102,7 @@ pub(crate) struct Opened {
     pub(crate) scene: Scene,
     /// Vertices per side, where one number says it.
     pub(crate) size: Option<u32>,
-    /// Where a mesh of somebody's own comes from.
+    /// Where meshes of somebody's own come from.
     pub(crate) origin: Option<Origin>,
     /// The file it was read from.
     pub(crate) file: Option<SceneFile>,
@@ -101,13 +113,19 @@ pub(crate) struct Opened {
 /// Makes the scene that the options name.
 pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
     let mut options = options.clone();
-    if let Some((scene, origin)) = options.own.scene()? {
+    let world = options.world.clone();
+    world.check(options.own.mesh.is_some(), is_file(&options.scene).then_some(&options.scene))?;
+    let scale = options.own.scale();
+    if let Some((mut scene, origin)) = options.own.scene(&world)? {
+        world.furnish(&mut scene, world.material(), scale)?;
         let (scene, noise) = noisy(&options, scene, None)?;
         return Ok(Opened { options, scene, size: None, origin: Some(origin), file: None, noise });
     }
     if !is_file(&options.scene) {
         crate::memory::check(&options)?;
-        let (scene, noise) = noisy(&options, Scene::named(&options.scene, options.size)?, None)?;
+        let mut scene = world.named(&options.scene, options.size)?;
+        world.furnish(&mut scene, world.material(), scale)?;
+        let (scene, noise) = noisy(&options, scene, None)?;
         let size = Some(options.size);
         return Ok(Opened { options, scene, size, origin: None, file: None, noise });
     }
@@ -118,11 +136,15 @@ pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
     if !options.decides("fps") {
         options.fps = file.output.fps.unwrap_or(options.fps);
     }
+    world.set(&mut file)?;
     let own = file.noise();
     if options.noise(own)?.is_some() {
         file.set_noise(None);
     }
-    let (scene, noise) = noisy(&options, file.scene()?, own)?;
+    let (mut scene, imports) = file.scene_with_imports()?;
+    let origin = Origin::of(imports, &scene.mesh);
+    world.furnish(&mut scene, file.material(), scale)?;
+    let (scene, noise) = noisy(&options, scene, own)?;
     if !options.decides("strain") {
         // The number that was written, not what f32 makes of it.
         options.strain = scene.settings.strain_limit.to_string().parse()?;
@@ -130,7 +152,7 @@ pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
     if !options.decides("substeps") {
         options.substeps = scene.settings.substeps;
     }
-    Ok(Opened { options, scene, size: file.size(), origin: None, file: Some(file), noise })
+    Ok(Opened { options, scene, size: file.size(), origin, file: Some(file), noise })
 }
 
 /// The scene with the noise that was asked for, and the noise it has then; `own` is that of its file.

@@ -131,6 +131,54 @@ fn a_mesh_is_simulated_like_a_scene() {
     assert_eq!(held("--pin color:484848~8"), 90);
 }
 
+/// A mesh is draped without a scene file: fabric, solids, air and axes are options.
+#[test]
+fn a_mesh_is_draped_by_options_alone() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    sheet(&path.join("sheet.obj"));
+    // The same lying as files with z up have it, and a body to fall on: (x, y, z) is (x, -z, y) there.
+    let turned = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        ["v", x, y, z, ..] => format!("v {x} -{z} {y}\n"),
+        _ => format!("{line}\n"),
+    };
+    let text = std::fs::read_to_string(path.join("sheet.obj")).expect("a file");
+    std::fs::write(path.join("upright.obj"), text.lines().map(turned).collect::<String>()).expect("a file");
+    let block = "v 20 -70 -40\nv 70 -70 -40\nv 70 -20 -40\nv 20 -20 -40\nv 20 -70 -5\nv 70 -70 -5\nv 70 -20 -5\nv 20 -20 -5\n\
+                 f 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n";
+    std::fs::write(path.join("block.obj"), block).expect("a file");
+    let last = |arguments: &str| {
+        let all =
+            format!("run --scale 0.01 --pair-triangles --seconds 0.5 --backend cpu --quiet --out out {arguments}");
+        let Finished { code, stderr, .. } = run(path, &all);
+        assert!(code.is_some_and(|code| code < 2), "{arguments}: {stderr:?}");
+        let cache = pc2::read(path.join("out/cloth.pc2")).expect("a cache");
+        cache.sample(30).expect("the last frame").to_vec()
+    };
+    let lowest = |points: &[[f32; 3]]| points.iter().map(|point| point[1]).fold(f32::INFINITY, f32::min);
+    let free = last("--mesh sheet.obj");
+    assert!(lowest(&free) < -1.0, "{free:?}");
+    // A floor, a ball, and a mesh of its own below hold it in different ways.
+    let floor = last("--mesh sheet.obj --material wool --solid plane:0,-0.1,0,0,1,0");
+    assert!((lowest(&floor) + 0.1 - 0.5 * 5.2e-4).abs() < 1e-4, "{}", lowest(&floor));
+    let ball = last("--mesh sheet.obj --material cotton --solid sphere:0.45,-0.4,0.45,0.3 --solid plane:0,-9,0,0,1,0");
+    assert!((-0.1..0.0).contains(&ball[44][1]) && lowest(&ball) < -0.2, "{ball:?}");
+    let body = last("--mesh upright.obj --up z --material cotton --solid block.obj");
+    assert!((-0.06..0.0).contains(&body[44][1]) && lowest(&body) < -0.15, "{:?} {}", body[44], lowest(&body));
+    // Gravity and wind.
+    let up = last("--mesh sheet.obj --gravity 0,9.81,0");
+    assert!(lowest(&up) > 1.0, "{up:?}");
+    let blown = last("--mesh sheet.obj --gravity 0,0,0 --wind 0,5,0 --damping 0.01");
+    assert!(lowest(&blown) > 0.1, "{blown:?}");
+    // Built-in scenes take them, too; the groups of the mesh are in rest.obj.
+    let heavy = "--size 8 --seconds 0.1 --backend cpu --quiet --json -";
+    let caught = run(path, &format!("run sheet --material denim --solid box:-1,-0.2,-1,2,-0.1,2 {heavy}"));
+    assert_eq!(caught.code, Some(0), "{caught:?}");
+    last("--mesh sheet.obj");
+    let groups = import::read(&path.join("out/rest.obj"), &Options::default()).expect("a mesh").descriptor.groups;
+    assert_eq!((groups["edge"].len(), groups.len()), (20, 2));
+}
+
 #[test]
 fn what_is_wrong_with_a_mesh_is_said() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -267,6 +315,22 @@ fn bad_meshes_pins_and_exports_are_refused_in_one_sentence() {
         ("--mesh loose.obj --pin color:ff0000", "the vertices of the file have no colors"),
         ("--mesh sheet.obj --pin color:00ff00", "--pin color:00ff00 holds no vertex"),
         ("--mesh sheet.obj --pin box:9,9,9,10,10,10", "holds no vertex"),
+        ("chain --material silk", "--material is a fabric, but the scene chain is a chain, which has none"),
+        ("--material velvet", "invalid value 'velvet' for '--material <NAME>' [possible values: cotton, denim,"),
+        ("--damping x", "for '--damping <S>': must be a time of at least 0 s"),
+        ("--damping -1", "--damping has -1, but must be in [0, 1000] s"),
+        ("--gravity 1,2", "for '--gravity <X,Y,Z>': must be three numbers, X,Y,Z"),
+        ("--gravity 0,-1e9,0", "--gravity has -1000000000, but must be finite and at most 1e6 m/s²"),
+        ("--wind 1,nan,2", "--wind has NaN, but must be"),
+        ("--solid ball:0,0,0,1", "must be a mesh file (.obj, .ply or .glb) or one of box:X,Y,Z,X,Y,Z, capsule:"),
+        ("--solid sphere:0,0,0", "sphere:X,Y,Z,R has 4 numbers in metres, and not 3"),
+        ("--solid sphere:0,0,0,-1", "its radius is -1, but must be above 0"),
+        ("--solid sheet.obj", "--solid sheet.obj: "),
+        ("--solid missing.obj", "--solid missing.obj: cannot access missing.obj"),
+        ("--up z", "--up is for the mesh files of --mesh and --solid, and there is none"),
+        ("--up w", "[possible values: y, z]"),
+        ("--assets .", "--assets is for scene files: nothing else names files"),
+        ("--mesh sheet.obj --scale 1e9", "must be a number above 0, from 1e-6 to 1e6 m per unit"),
         ("--export cloth.abc", "cloth.abc must end with .pc2, .mdd, .npy, .obj or .ply"),
         ("--export cloth.##.mdd", "is one file for all frames"),
         ("--export #.#.ply", "more than one place for the number"),

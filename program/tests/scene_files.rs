@@ -97,6 +97,42 @@ fn what_cannot_be_run_is_refused_in_one_line() {
     assert!(!path.join("x").exists());
 }
 
+/// Meshes that a file names are reported like those of `--mesh`; they may be in a folder that was named.
+#[test]
+fn meshes_of_files_are_reported() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    std::fs::create_dir(path.join("assets")).expect("a directory");
+    let quads = "v 0 0 0\nv 1 0 0\nv 1 0 1\nv 0 0 1\nv 1 0 0\nv 2 0 0\nv 2 0 1\nv 1 0 1\nf 4 3 2 1\nf 8 7 6 5\n";
+    std::fs::write(path.join("assets/quads.obj"), quads).expect("a file");
+    let cloth = "[[cloth]]\nmesh = \"quads.obj\"\n[[cloth.pins]]\nindices = [0, 1]\n";
+    std::fs::write(path.join("one.toml"), cloth.replace("[[cloth]]", "[cloth]")).expect("a file");
+    let other = "[cloth.start]\ntranslation = [0, 0, 5]\n";
+    std::fs::write(
+        path.join("two.toml"),
+        format!("{cloth}{}", cloth.replace("[[cloth.pins", &format!("{other}[[cloth.pins"))),
+    )
+    .expect("a file");
+    let refused = taut(path, "run one.toml --backend cpu");
+    assert!(refused.code == Some(2) && refused.said().contains("`cloth.mesh` is \"quads.obj\", which cannot be found"));
+    let refused = taut(path, "run one.toml --assets none --backend cpu");
+    assert!(refused.said().starts_with("taut: --assets: cannot access none"), "{refused:?}");
+    let report = |file: &str, options: &str| {
+        let arguments = format!("run {file} --assets assets --seconds 0.05 --backend cpu --quiet --json - {options}");
+        taut(path, &arguments).json()
+    };
+    let one = report("one.toml", "--material denim");
+    let import = &one["import"];
+    assert_eq!((&import["file"], &import["welded_vertices"]), (&"quads.obj".into(), &2.into()), "{one}");
+    assert_eq!((&import["quads"], &import["pinned"]), (&2.into(), &2.into()), "{one}");
+    let two = report("two.toml", "--solid plane:0,-1,0,0,1,0");
+    assert_eq!((two["import"].as_array().map(Vec::len), &two["vertices"]), (Some(2), &12.into()), "{two}");
+    let table = taut(path, "run two.toml --assets assets --seconds 0.05 --backend cpu").stdout;
+    assert_eq!(table.matches("2 welded").count(), 2, "{table}");
+    let refused = taut(path, "run two.toml --assets assets --size 4 --backend cpu");
+    assert!(refused.said().contains("one size cannot stand for 2 cloths"), "{refused:?}");
+}
+
 #[test]
 fn the_examples_run() {
     let examples = std::fs::read_dir(Path::new(TOP).join("examples/scenes")).expect("the examples");
@@ -116,7 +152,12 @@ fn fabrics_are_listed_with_their_sources() {
     let text = taut(Path::new("."), "scene --materials").succeeds();
     for material in Material::ALL {
         let row = text.lines().find(|line| line.contains(&format!("│ {}", material.name))).expect("a row");
-        assert!(row.contains(&format!("{:e}", material.bending)), "{row}");
+        for number in [material.bending, material.thickness] {
+            assert!(row.contains(&format!("{number:e}")), "{row}");
+        }
+        for number in [material.density, material.friction, material.damping] {
+            assert!(row.contains(&number.to_string()), "{row}");
+        }
     }
     assert!(text.contains("Wang et al. 2011") && text.contains("kg/m²"), "{text}");
 }

@@ -111,9 +111,8 @@ impl Settings {
 
     /// [`Settings::validate`] where the resolution of the positions is known.
     pub(crate) fn validate_at(&self, resolution: f32) -> Result<()> {
-        let finite = |value: f32| value.is_finite();
-        within("strain_limit", self.strain_limit.into(), finite(self.strain_limit), "a number")?;
         self.check_limit(resolution)?;
+        Self::check_strain_limit(self.strain_limit.into())?;
         let (low, high) = (self.stretch_min, self.stretch_max);
         within("stretch_min", low.into(), (0.0..=1.0).contains(&low), "in [0, 1]")?;
         within("stretch_max", high.into(), (1.0..=1e6).contains(&high), "in [1, 1e6]")?;
@@ -151,6 +150,19 @@ impl Settings {
     /// The same with all of them.
     pub(crate) fn with_all_forces(&self) -> Self {
         Self { wind: Some(self.wind.unwrap_or_default()), ..self.clone() }
+    }
+
+    /// Whether a number can be a strain limit at all; how small one may be depends on the mesh.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    pub fn check_strain_limit(limit: f64) -> Result<()> {
+        within(
+            "strain_limit",
+            limit,
+            limit > 0.0 && limit < 1.0,
+            "above 0 and below 1 (100%); one percent is 0.01 or 1%",
+        )
     }
 
     /// How a frame of length `dt` \[s\] may be cut into substeps.

@@ -17,7 +17,8 @@ pub(super) const FORMAT: Format = Format {
 /// Writes a mesh at the given positions in m; [`Mesh::positions`] for the rest shape.
 ///
 /// Quads stay quads, lines without a face become `l` elements. Coordinates are the shortest decimal
-/// numbers that read back as the same `f32`.
+/// numbers that read back as the same `f32`. A face or line is in the groups that have all of its vertices; a group
+/// without any is not written, and white space in a name becomes `_`, as the format has it.
 ///
 /// # Errors
 ///
@@ -84,14 +85,58 @@ fn write_textured(file: &mut impl Write, mesh: &Mesh, positions: &[[f32; 3]], te
     for [u, v] in texture.uvs {
         writeln!(file, "vt {u} {v}")?;
     }
+    let mut groups = Groups::new(mesh);
     for (face, uvs) in mesh.faces().iter().zip(texture.faces) {
+        groups.open(file, face.vertices())?;
         write!(file, "f")?;
         for (vertex, uv) in face.vertices().iter().zip(uvs.vertices()) {
             write!(file, " {}/{}", vertex + 1, u64::from(*uv) + 1)?;
         }
         writeln!(file)?;
     }
-    mesh.lines().iter().try_for_each(|line| write_element(file, "l", line))
+    mesh.lines().iter().try_for_each(|line| {
+        groups.open(file, line)?;
+        write_element(file, "l", line)
+    })
+}
+
+/// Which groups elements are in, said where it changes.
+struct Groups {
+    names: Vec<String>,
+    /// Those of each vertex, ascending; empty where there are no groups.
+    of: Vec<Vec<u32>>,
+    open: Vec<u32>,
+}
+
+impl Groups {
+    fn new(mesh: &Mesh) -> Self {
+        let word = |name: &String| name.split_whitespace().collect::<Vec<_>>().join("_");
+        let names: Vec<String> = mesh.groups().keys().map(word).collect();
+        let mut of = vec![Vec::new(); if names.is_empty() { 0 } else { mesh.vertex_count() }];
+        for (group, vertices) in (0..).zip(mesh.groups().values()) {
+            // What is all white space has no name in this format.
+            for vertex in vertices.iter().filter(|_| !names[group as usize].is_empty()) {
+                of[*vertex as usize].push(group);
+            }
+        }
+        Self { names, of, open: Vec::new() }
+    }
+
+    fn open(&mut self, file: &mut (impl Write + ?Sized), vertices: &[u32]) -> io::Result<()> {
+        if self.of.is_empty() {
+            return Ok(());
+        }
+        let [first, others @ ..] = vertices else { return Ok(()) };
+        let everywhere = |group: &u32| others.iter().all(|vertex| self.of[*vertex as usize].contains(group));
+        let set: Vec<u32> = self.of[*first as usize].iter().copied().filter(everywhere).collect();
+        if set != self.open {
+            write!(file, "g")?;
+            set.iter().try_for_each(|group| write!(file, " {}", self.names[*group as usize]))?;
+            writeln!(file)?;
+            self.open = set;
+        }
+        Ok(())
+    }
 }
 
 fn check_positions(mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
@@ -106,10 +151,13 @@ fn write_elements(file: &mut (impl Write + ?Sized), mesh: &Mesh, positions: &[[f
     for [x, y, z] in positions {
         writeln!(file, "v {x} {y} {z}")?;
     }
+    let mut groups = Groups::new(mesh);
     for face in mesh.faces() {
+        groups.open(file, face.vertices())?;
         write_element(file, "f", face.vertices())?;
     }
     for line in mesh.lines() {
+        groups.open(file, line)?;
         write_element(file, "l", line)?;
     }
     Ok(())
@@ -168,6 +216,29 @@ mod tests {
         assert_eq!(elements::<u32>(&text, "f"), [vec![1, 2, 3, 4], vec![2, 5, 3]]);
         assert_eq!(elements::<u32>(&text, "l"), [[5, 6], [6, 7]]);
         assert_eq!(text.lines().count(), 7 + 2 + 2);
+    }
+
+    /// Groups of faces come back as they were; the names as one word.
+    #[cfg(feature = "import")]
+    #[test]
+    fn groups_come_back() {
+        use crate::io::import;
+
+        let text =
+            b"v 0 0 0\nv 1 0 0\nv 1 0 1\nv 0 0 1\nv 2 0 0\nv 2 0 1\nv 3 0 0\nf 1 2 3\no my shirt\ng collar left\n\
+                     f 1 3 4\ng left\nf 2 5 6 3\ng\nl 5 7\n";
+        let imported = import::parse(text, import::Format::Obj, &import::Options::default()).unwrap();
+        let mesh = Mesh::new(imported.descriptor).unwrap();
+        assert_eq!(mesh.groups().keys().collect::<Vec<_>>(), ["collar", "left", "my shirt"]);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mesh.obj");
+        write(&path, &mesh, mesh.positions()).unwrap();
+        let again = import::read(&path, &import::Options::default()).unwrap().descriptor;
+        assert_eq!((&again.faces[..], &again.lines[..]), (mesh.faces(), mesh.lines()));
+        for (name, vertices) in mesh.groups() {
+            assert_eq!(&again.groups[&name.replace(' ', "_")], vertices, "{name}");
+        }
+        assert_eq!(again.groups.len(), 3);
     }
 
     #[test]

@@ -67,6 +67,7 @@ use glam::{DVec3, Vec3};
 use super::Face;
 use super::links::key;
 use super::mass::point;
+use super::swatch::Fabrics;
 
 /// The least area of a triangle, per square of its longest side.
 const FLATTEST: f64 = 1e-12;
@@ -112,9 +113,14 @@ pub struct Hinge {
 ///
 /// Sorted by ends, each pair once, without zeros. The faces must name vertices that exist.
 pub fn quadratic(positions: &[[f32; 3]], faces: &[Face], stiffness: f32) -> Vec<Pair> {
+    quadratic_of(positions, faces, &Fabrics::bending_alone(stiffness))
+}
+
+/// [`quadratic`] of faces that may differ.
+pub(super) fn quadratic_of(positions: &[[f32; 3]], faces: &[Face], fabrics: &Fabrics) -> Vec<Pair> {
     let mut pairs = Vec::new();
-    for_each_pair(positions, faces, |ends, weight| {
-        let weight = (f64::from(stiffness) * weight) as f32;
+    for_each_pair(positions, faces, fabrics, |ends, weight| {
+        let weight = (f64::from(fabrics.common_bending()) * weight) as f32;
         if weight != 0.0 {
             pairs.push(Pair { ends, weight });
         }
@@ -130,11 +136,17 @@ pub fn quadratic(positions: &[[f32; 3]], faces: &[Face], stiffness: f32) -> Vec<
 /// First the hinges on the sides of faces, sorted by side, then those on diagonals, in the order of
 /// the faces. The faces must name vertices that exist.
 pub fn hinges(positions: &[[f32; 3]], faces: &[Face], stiffness: f32) -> Vec<Hinge> {
+    hinges_of(positions, faces, &Fabrics::bending_alone(stiffness))
+}
+
+/// [`hinges`] of faces that may differ.
+pub(super) fn hinges_of(positions: &[[f32; 3]], faces: &[Face], fabrics: &Fabrics) -> Vec<Hinge> {
     let hinge = |fold: Fold| {
         let [tail, head, first, second] = fold.vertices.map(|vertex| point(positions, vertex));
-        let area = Wing::new(tail, head, first)?.area + Wing::new(tail, head, second)?.area;
+        let areas = [Wing::new(tail, head, first)?.area, Wing::new(tail, head, second)?.area];
         let rest = rest([tail, head, first, second])? as f32;
-        let stiffness = f64::from(stiffness) * fold.share * tail.distance_squared(head) / area;
+        let stiffness = f64::from(fabrics.common_bending()) * fabrics.fold(fold.faces, areas);
+        let stiffness = stiffness * fold.share * tail.distance_squared(head) / (areas[0] + areas[1]);
         Some(Hinge { vertices: fold.vertices, rest, stiffness: stiffness as f32 })
     };
     folds(positions, faces).into_iter().filter_map(hinge).collect()
@@ -200,6 +212,8 @@ fn rest(points: [DVec3; 4]) -> Option<f64> {
 /// Two triangles at an edge: tail, head, opposite vertices.
 struct Fold {
     vertices: [u32; 4],
+    /// The faces that the triangles are of, in the order of the last two vertices.
+    faces: [u32; 2],
     /// How much of it counts.
     share: f64,
 }
@@ -208,7 +222,7 @@ struct Fold {
 fn folds(positions: &[[f32; 3]], faces: &[Face]) -> Vec<Fold> {
     let cells = cells(positions, faces);
     let mut sides = Vec::with_capacity(4 * cells.len());
-    for (index, cell) in cells.iter().enumerate() {
+    for (index, (cell, _)) in cells.iter().enumerate() {
         for corner in 0..cell.vertices().len() {
             let side = Side::new(cell, corner);
             sides.push((key(side.tail, side.head), 4 * index + corner));
@@ -216,16 +230,17 @@ fn folds(positions: &[[f32; 3]], faces: &[Face]) -> Vec<Fold> {
     }
     sides.sort_unstable();
 
-    let side = |number: usize| Side::new(&cells[number / 4], number % 4);
+    let side = |number: usize| Side::new(&cells[number / 4].0, number % 4);
+    let face = |number: usize| cells[number / 4].1;
     let mut folds = Vec::with_capacity(2 * sides.len());
     for same in sides.chunk_by(|(a, _), (b, _)| a == b) {
         if let [(_, first), (_, second)] = *same {
-            fold_side(positions, side(first), side(second), &mut folds);
+            fold_side(positions, side(first), side(second), [face(first), face(second)], &mut folds);
         }
     }
-    for cell in &cells {
+    for (cell, face) in &cells {
         if let Face::Quad(quad) = *cell {
-            fold_diagonals(positions, quad, &mut folds);
+            fold_diagonals(positions, quad, *face, &mut folds);
         }
     }
     folds
@@ -251,13 +266,13 @@ impl Side {
 }
 
 /// Adds the folds between two faces with a common side.
-fn fold_side(positions: &[[f32; 3]], first: Side, second: Side, folds: &mut Vec<Fold>) {
+fn fold_side(positions: &[[f32; 3]], first: Side, second: Side, faces: [u32; 2], folds: &mut Vec<Fold>) {
     let (tail, head) = (first.tail, first.head);
     let (before, after) =
         if second.tail == tail { (second.before, second.after) } else { (second.after, second.before) };
     let mut add = |left: u32, right: u32, share: f64| {
         if left != right && share > NEGLIGIBLE {
-            folds.push(Fold { vertices: [tail, head, left, right], share });
+            folds.push(Fold { vertices: [tail, head, left, right], faces, share });
         }
     };
     match (first.before == first.after, before == after) {
@@ -281,7 +296,7 @@ fn fold_side(positions: &[[f32; 3]], first: Side, second: Side, folds: &mut Vec<
 }
 
 /// Adds the folds over both diagonals of a convex quad.
-fn fold_diagonals(positions: &[[f32; 3]], quad: [u32; 4], folds: &mut Vec<Fold>) {
+fn fold_diagonals(positions: &[[f32; 3]], quad: [u32; 4], face: u32, folds: &mut Vec<Fold>) {
     let [a, b, c, d] = quad;
     let [from_a, from_b] = [(a, c), (b, d)].map(|(tail, head)| point(positions, head) - point(positions, tail));
     // The lines between the middles of opposite sides.
@@ -293,22 +308,23 @@ fn fold_diagonals(positions: &[[f32; 3]], quad: [u32; 4], folds: &mut Vec<Fold>)
         let square = diagonal.length_squared();
         (twist.max(LEAST_TWIST) * pp * qq / (2.0 * square * square)).min(1.0)
     };
-    folds.push(Fold { vertices: [a, c, d, b], share: share(from_a) });
-    folds.push(Fold { vertices: [b, d, a, c], share: share(from_b) });
+    folds.push(Fold { vertices: [a, c, d, b], faces: [face; 2], share: share(from_a) });
+    folds.push(Fold { vertices: [b, d, a, c], faces: [face; 2], share: share(from_b) });
 }
 
-/// The faces, with a quad that is not convex as two triangles, or left out if it crosses itself.
-fn cells(positions: &[[f32; 3]], faces: &[Face]) -> Vec<Face> {
+/// The faces and their numbers, with a quad that is not convex as two triangles, or left out if it crosses itself.
+fn cells(positions: &[[f32; 3]], faces: &[Face]) -> Vec<(Face, u32)> {
     let mut cells = Vec::with_capacity(faces.len());
-    for face in faces {
+    for (face, number) in faces.iter().zip(0..) {
         let Face::Quad([a, b, c, d]) = *face else {
-            cells.push(*face);
+            cells.push((*face, number));
             continue;
         };
+        let mut cut = |halves: [[u32; 3]; 2]| cells.extend(halves.map(|half| (Face::Triangle(half), number)));
         match (cuts(positions, [a, b, c, d]), cuts(positions, [b, c, d, a])) {
-            (true, true) => cells.push(*face),
-            (true, false) => cells.extend([Face::Triangle([a, b, c]), Face::Triangle([a, c, d])]),
-            (false, true) => cells.extend([Face::Triangle([b, c, d]), Face::Triangle([b, d, a])]),
+            (true, true) => cells.push((*face, number)),
+            (true, false) => cut([[a, b, c], [a, c, d]]),
+            (false, true) => cut([[b, c, d], [b, d, a]]),
             (false, false) => {}
         }
     }
@@ -347,20 +363,22 @@ impl Wing {
 ///
 /// Each coefficient is a sum of cotangents: of an opposite vertex minus those at both ends in its
 /// triangle, of an end those at the other end in both triangles.
-fn stencil(positions: &[[f32; 3]], fold: &Fold) -> [f64; 4] {
+fn stencil(positions: &[[f32; 3]], fold: &Fold, fabrics: &Fabrics) -> [f64; 4] {
     let [tail, head, first, second] = fold.vertices.map(|vertex| point(positions, vertex));
     let (Some(left), Some(right)) = (Wing::new(tail, head, first), Wing::new(tail, head, second)) else {
         return [0.0; 4];
     };
-    let scale = (fold.share / (left.area + right.area)).sqrt();
+    let share = fold.share * fabrics.fold(fold.faces, [left.area, right.area]);
+    let scale = (share / (left.area + right.area)).sqrt();
     let ([a, b], [c, d]) = (left.cotangents, right.cotangents);
     [b + d, a + c, -(a + b), -(c + d)].map(|coefficient| coefficient * scale)
 }
 
-/// Calls `take` with the ends of each pair, in canonical order, and its weight at k_b = 1.
-fn for_each_pair(positions: &[[f32; 3]], faces: &[Face], mut take: impl FnMut([u32; 2], f64)) {
+/// Calls `take` with the ends of each pair, in canonical order, and its weight, in units of what all folds have in
+/// common.
+fn for_each_pair(positions: &[[f32; 3]], faces: &[Face], fabrics: &Fabrics, mut take: impl FnMut([u32; 2], f64)) {
     let folds = folds(positions, faces);
-    let stencils: Vec<[f64; 4]> = folds.iter().map(|fold| stencil(positions, fold)).collect();
+    let stencils: Vec<[f64; 4]> = folds.iter().map(|fold| stencil(positions, fold, fabrics)).collect();
     let (starts, incident) = incidence(positions.len(), &folds);
 
     // Row by row of the upper triangle of −Q. A sort of all its parts would take much more memory.
@@ -630,7 +648,7 @@ mod tests {
                 assert!(energy < 1e-4, "{energy}");
                 // ... and before that hardly anything.
                 let mut exact = 0.0;
-                for_each_pair(&positions, &faces, |[a, b], weight| {
+                for_each_pair(&positions, &faces, &Fabrics::bending_alone(1.0), |[a, b], weight| {
                     exact += 0.5 * weight * at[a as usize].distance_squared(at[b as usize]);
                 });
                 assert!(exact.abs() < 1e-11, "{exact}");
@@ -750,7 +768,9 @@ mod tests {
         for (positions, faces) in sheets {
             let count = positions.len();
             let mut exact = vec![vec![0.0; count]; count];
-            for_each_pair(&positions, &faces, |ends, weight| add(&mut exact, ends, weight));
+            for_each_pair(&positions, &faces, &Fabrics::bending_alone(1.0), |ends, weight| {
+                add(&mut exact, ends, weight);
+            });
             let mut rounded = vec![vec![0.0; count]; count];
             for pair in quadratic(&positions, &faces, 1.0) {
                 add(&mut rounded, pair.ends, pair.weight.into());

@@ -2,6 +2,7 @@
 
 use super::check::SHORTEST;
 use super::mass::point;
+use super::swatch::Fabrics;
 use super::weave::Woven;
 use super::{EdgeKind, EdgeOverride, Face};
 use crate::error::{Error, Result};
@@ -22,29 +23,31 @@ pub(super) struct Pairs {
     pub(super) edges: Vec<u64>,
     /// Lines that are not the side of a face, each once.
     pub(super) lines: Vec<u64>,
-    /// Diagonals of quads, as often as there are quads.
-    diagonals: Vec<u64>,
+    /// Diagonals of quads and their stiffness \[N/m\], as often as there are quads.
+    diagonals: Vec<(u64, f32)>,
     /// Sides of quads and lines: inextensible whatever triangles are beside them.
     fixed: Vec<u64>,
 }
 
 impl Pairs {
-    pub(super) fn new(faces: &[Face], lines: &[[u32; 2]]) -> Self {
+    pub(super) fn new(faces: &[Face], lines: &[[u32; 2]], fabrics: &Fabrics) -> Self {
         let mut edges = Vec::with_capacity(4 * faces.len());
         let mut diagonals = Vec::with_capacity(2 * faces.len());
         let mut fixed: Vec<u64> = lines.iter().map(|&[a, b]| key(a, b)).collect();
-        for face in faces {
+        for (index, face) in faces.iter().enumerate() {
             let vertices = face.vertices();
             let following = vertices.iter().cycle().skip(1);
             edges.extend(vertices.iter().zip(following).map(|(&a, &b)| key(a, b)));
             if let Face::Quad([a, b, c, d]) = *face {
                 fixed.extend([key(a, b), key(b, c), key(c, d), key(d, a)]);
-                diagonals.extend([key(a, c), key(b, d)]);
+                let shear = fabrics.shear(index);
+                diagonals.extend([(key(a, c), shear), (key(b, d), shear)]);
             }
         }
         edges.sort_unstable();
         edges.dedup();
-        diagonals.sort_unstable();
+        // Equal pairs by their stiffness, too: sums do not depend on the order of the faces.
+        diagonals.sort_unstable_by_key(|(pair, shear)| (*pair, shear.to_bits()));
         fixed.sort_unstable();
         fixed.dedup();
 
@@ -79,14 +82,13 @@ impl<'a> Links<'a> {
         positions: &'a [[f32; 3]],
         pairs: &Pairs,
         woven: &Woven,
-        shear: f32,
         overrides: &'a [EdgeOverride],
     ) -> Result<(Vec<Link>, Vec<Link>)> {
         let is_edge = |pair: &u64| pairs.edges.binary_search(pair).is_ok();
         let mut sorted = Vec::with_capacity(overrides.len());
         for change in overrides {
             let pair = key(change.ends[0], change.ends[1]);
-            if !is_edge(&pair) && pairs.diagonals.binary_search(&pair).is_err() {
+            if !is_edge(&pair) && pairs.diagonals.binary_search_by_key(&pair, |(diagonal, _)| *diagonal).is_err() {
                 let [a, b] = ends(pair);
                 return Err(Error::NoSuchEdge { a, b });
             }
@@ -107,9 +109,10 @@ impl<'a> Links<'a> {
             let stiffness = woven.springs.get(&pair).map(|stiffness| *stiffness as f32);
             links.add(pair, stiffness.map_or(EdgeKind::Inextensible, |stiffness| EdgeKind::Spring { stiffness }))?;
         }
-        for same in pairs.diagonals.chunk_by(|a, b| a == b) {
-            if !is_edge(&same[0]) {
-                links.add(same[0], EdgeKind::Spring { stiffness: shear * same.len() as f32 })?;
+        for same in pairs.diagonals.chunk_by(|a, b| a.0 == b.0) {
+            if !is_edge(&same[0].0) {
+                let stiffness = same.iter().map(|(_, shear)| f64::from(*shear)).sum::<f64>() as f32;
+                links.add(same[0].0, EdgeKind::Spring { stiffness })?;
             }
         }
         let Links { mut edges, mut springs, .. } = links;

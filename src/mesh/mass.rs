@@ -4,6 +4,7 @@ use glam::DVec3;
 
 use super::Face;
 use super::check::{LIGHTEST, check, check_mass};
+use super::swatch::{DENSITIES, DENSITIES_TOLD, Fabrics};
 use crate::error::{Error, Result};
 
 pub(super) fn point(positions: &[[f32; 3]], vertex: u32) -> DVec3 {
@@ -16,22 +17,23 @@ pub(super) fn lump(
     faces: &[Face],
     lines: &[[u32; 2]],
     density: f32,
+    fabrics: &Fabrics,
     pins: &[u32],
 ) -> Result<Vec<f32>> {
-    let expected = "finite and above zero, in kg/m² or kg/m";
-    check("mass.density", None, density, f32::MIN_POSITIVE..=f32::MAX, expected)?;
+    check("mass.density", None, density, DENSITIES, DENSITIES_TOLD)?;
     let mut extents = vec![0.0_f64; positions.len()];
-    for face in faces {
+    for (index, face) in faces.iter().enumerate() {
+        let weight = fabrics.weight(index);
         match *face {
             Face::Triangle(triangle) => {
                 let [a, b, c] = triangle.map(|vertex| point(positions, vertex));
-                let third = (b - a).cross(c - a).length() / 6.0;
+                let third = weight * ((b - a).cross(c - a).length() / 6.0);
                 triangle.iter().for_each(|&vertex| extents[vertex as usize] += third);
             }
             Face::Quad(quad) => {
                 let shares = quad_shares(quad.map(|vertex| point(positions, vertex)));
                 for (vertex, share) in quad.into_iter().zip(shares) {
-                    extents[vertex as usize] += share;
+                    extents[vertex as usize] += weight * share;
                 }
             }
         }

@@ -23,8 +23,10 @@
 //! | an edge given twice: by two faces, two lines, a face and a line | merged |
 //! | a vertex pinned twice | merged |
 //! | a mass outside 1e-30 … 1e30 kg, zero and NaN included | [`Error::OutOfRange`] with its index |
-//! | a density that is not finite and above zero | [`Error::OutOfRange`] |
+//! | a density outside 1e-9 … 1e9 kg/m² or kg/m | [`Error::OutOfRange`] |
 //! | shear or stiffness negative or not finite | [`Error::OutOfRange`] |
+//! | a swatch with a number that is out of range, or with a missing face | [`Error::OutOfRange`] with its index |
+//! | a face in several swatches | that of the last one |
 //! | a warp that is 0 or not finite | [`Error::OutOfRange`] |
 //! | a warp for each face, but not one for each | [`Error::LengthMismatch`] |
 //! | a triangle without area | not woven: its sides stay inextensible unless a neighbor's weave takes them |
@@ -43,9 +45,11 @@
 pub mod bending;
 mod check;
 pub mod coloring;
+mod join;
 mod links;
 mod mass;
 mod quality;
+mod swatch;
 pub mod topology;
 pub mod weave;
 pub mod yarns;
@@ -62,6 +66,8 @@ use check::{
 use links::{Links, Pairs, ends};
 use mass::lump;
 pub use quality::MeshQuality;
+pub use swatch::Swatch;
+use swatch::{BENDINGS, Fabrics, SHEARS};
 pub use weave::Weave;
 use weave::{Patch, Woven};
 
@@ -174,8 +180,8 @@ pub struct MeshDescriptor {
     pub pins: Vec<u32>,
     /// Stiffness of each of the two diagonal springs of a quad, and shear modulus of woven triangles, N/m; 0 for none.
     pub shear: f32,
-    /// Bending stiffness k_b, N·m: a sheet rolled to a radius R holds ½ k_b/R² per area; 0 for none. Light cotton has
-    /// about 1e-5, denim 1e-4.
+    /// Bending stiffness k_b, N·m: a sheet rolled to a radius R holds ½ k_b/R² per area; 0 for none. Fabrics have from
+    /// 1e-6 to 1e-4: [`mod@crate::scene::material`].
     pub bending: f32,
     /// Whether bending holds the rest shape as it is, with all its folds, and not a flat one.
     pub curved: bool,
@@ -183,6 +189,8 @@ pub struct MeshDescriptor {
     pub weave: Option<Weave>,
     /// Exceptions for single edges.
     pub overrides: Vec<EdgeOverride>,
+    /// Faces of another fabric than the rest; those of masses per vertex have no density.
+    pub swatches: Vec<Swatch>,
     /// Named sets of vertices, for [`crate::Selection::Group`].
     pub groups: BTreeMap<String, Vec<u32>>,
 }
@@ -201,6 +209,7 @@ impl Default for MeshDescriptor {
             curved: false,
             weave: None,
             overrides: Vec::new(),
+            swatches: Vec::new(),
             groups: BTreeMap::new(),
         }
     }
@@ -230,7 +239,7 @@ impl Mesh {
     /// As the table in the module documentation says.
     pub fn new(descriptor: MeshDescriptor) -> Result<Self> {
         let MeshDescriptor { positions, faces, lines, mass, mut pins, shear, bending, curved, weave, .. } = descriptor;
-        let MeshDescriptor { overrides, mut groups, .. } = descriptor;
+        let MeshDescriptor { overrides, swatches, mut groups, .. } = descriptor;
         let count = positions.len();
         check_positions(&positions)?;
         for (index, face) in faces.iter().enumerate() {
@@ -252,35 +261,37 @@ impl Mesh {
         }
         pins.sort_unstable();
         pins.dedup();
-        check("shear", None, shear, 0.0..=f32::MAX, "finite and not negative, in N/m")?;
-        check("bending", None, bending, 0.0..=1e6, "in [0, 1e6] N·m")?;
+        check("shear", None, shear, 0.0..=f32::MAX, SHEARS)?;
+        check("bending", None, bending, BENDINGS, "in [0, 1e6] N·m")?;
         check_overrides(&overrides, count)?;
+        let density = if let Mass::Density(density) = mass { density } else { 1.0 };
+        let fabrics = Fabrics::new(faces.len(), [density, shear, bending], &swatches)?;
 
-        let pairs = Pairs::new(&faces, &lines);
+        let pairs = Pairs::new(&faces, &lines, &fabrics);
         check_degrees(count, &faces, &pairs.lines)?;
         let woven = match &weave {
             Some(weave) => {
                 weave.check(faces.len())?;
-                weave::weave(&positions, &faces, weave, shear, |pair| pairs.is_fixed(pair))
+                weave::weave(&positions, &faces, weave, &fabrics, |pair| pairs.is_fixed(pair))
             }
             None => Woven::default(),
         };
-        let (edges, springs) = Links::collect(&positions, &pairs, &woven, shear, &overrides)?;
+        let (edges, springs) = Links::collect(&positions, &pairs, &woven, &overrides)?;
         check_counts(count, edges.len().max(springs.len()))?;
         let lines: Vec<[u32; 2]> = pairs.lines.iter().map(|&key| ends(key)).collect();
         let masses = match mass {
             Mass::PerVertex(masses) => check_masses(masses, count)?,
-            Mass::Density(density) => lump(&positions, &faces, &lines, density, &pins)?,
+            Mass::Density(density) => lump(&positions, &faces, &lines, density, &fabrics, &pins)?,
         };
         let (mut bending_pairs, mut hinges) = (Vec::new(), Vec::new());
-        if bending > 0.0 {
-            bending_pairs = bending::quadratic(&positions, &faces, bending);
+        if fabrics.bend() {
+            bending_pairs = bending::quadratic_of(&positions, &faces, &fabrics);
             for pair in &bending_pairs {
                 check("bending", None, pair.weight, -f32::MAX..=f32::MAX, "so small that forces are finite")?;
             }
             check_counts(count, 2 * bending_pairs.len())?;
             if curved {
-                hinges = bending::hinges(&positions, &faces, bending);
+                hinges = bending::hinges_of(&positions, &faces, &fabrics);
                 check_counts(count, 2 * hinges.len())?;
             }
         }

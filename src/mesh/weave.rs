@@ -41,6 +41,7 @@ use super::Face;
 use super::check::check;
 use super::links::key;
 use super::mass::point;
+use super::swatch::Fabrics;
 use crate::error::{Error, Result};
 
 /// Largest angle between a thread and the side that stands for it, as a cosine: 45°.
@@ -114,22 +115,22 @@ impl Weave {
         let of = |direction: &[f32; 3]| DVec3::from_array(direction.map(f64::from)).normalize();
         match self {
             Self::Sides => {
-                let triangles: Vec<[u32; 3]> = triangles.map(|(_, vertices)| vertices).collect();
+                let triangles: Vec<(usize, [u32; 3])> = triangles.collect();
                 along_sides(positions, &triangles)
             }
             Self::Along(direction) => {
-                triangles.filter_map(|(_, vertices)| Frame::new(positions, vertices, of(direction))).collect()
+                triangles.filter_map(|triangle| Frame::new(positions, triangle, of(direction))).collect()
             }
-            Self::PerFace(directions) => triangles
-                .filter_map(|(index, vertices)| Frame::new(positions, vertices, of(&directions[index])))
-                .collect(),
+            Self::PerFace(directions) => {
+                triangles.filter_map(|triangle| Frame::new(positions, triangle, of(&directions[triangle.0]))).collect()
+            }
         }
     }
 }
 
 /// [`Weave::Sides`].
-fn along_sides(positions: &[[f32; 3]], triangles: &[[u32; 3]]) -> Vec<Frame> {
-    let along = |axis: DVec3| triangles.iter().filter_map(move |vertices| Frame::new(positions, *vertices, axis));
+fn along_sides(positions: &[[f32; 3]], triangles: &[(usize, [u32; 3])]) -> Vec<Frame> {
+    let along = |axis: DVec3| triangles.iter().filter_map(move |triangle| Frame::new(positions, *triangle, axis));
     // Area as seen along the axis is what it stands upright on; of equal ones the first.
     let upright = |axis: DVec3| -> f64 {
         along(axis).map(|frame| frame.area * axis.dot(frame.warp.cross(frame.weft)).powi(2)).sum()
@@ -201,6 +202,8 @@ pub(super) struct Woven {
 
 /// The plane of a triangle.
 struct Frame {
+    /// Which face it is.
+    face: usize,
     vertices: [u32; 3],
     points: [DVec3; 3],
     warp: DVec3,
@@ -209,7 +212,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn new(positions: &[[f32; 3]], vertices: [u32; 3], direction: DVec3) -> Option<Self> {
+    fn new(positions: &[[f32; 3]], (face, vertices): (usize, [u32; 3]), direction: DVec3) -> Option<Self> {
         let points = vertices.map(|vertex| point(positions, vertex));
         let [a, b, c] = points;
         let twice = (b - a).cross(c - a);
@@ -223,7 +226,7 @@ impl Frame {
         // (1, 1, 1) is turned to itself.
         let candidates = [direction, turned, DVec3::X, DVec3::Y].map(projected);
         let warp = candidates.into_iter().find(|warp| warp.length() >= LEAST_SINE)?.normalize();
-        Some(Self { vertices, points, warp, weft: normal.cross(warp), area: 0.5 * twice.length() })
+        Some(Self { face, vertices, points, warp, weft: normal.cross(warp), area: 0.5 * twice.length() })
     }
 
     /// A side: the vertices at its start and its end, and its way along warp and weft.
@@ -248,13 +251,14 @@ pub(super) fn weave(
     positions: &[[f32; 3]],
     faces: &[Face],
     weave: &Weave,
-    shear: f32,
+    fabrics: &Fabrics,
     fixed: impl Fn(u64) -> bool,
 ) -> Woven {
     let frames = weave.frames(positions, faces);
     let threads = threads(positions.len(), &frames);
     let mut springs = BTreeMap::new();
     for frame in &frames {
+        let shear = f64::from(fabrics.shear(frame.face));
         let loose = SIDES.map(|[from, to]| {
             let ([a, b], [x, y]) = frame.side(from, to);
             let pair = key(a, b);
@@ -264,7 +268,7 @@ pub(super) fn weave(
         let squares: f64 = loose.iter().map(|(_, spread)| spread * spread).sum();
         for (pair, spread) in loose {
             if !fixed(pair) && threads.binary_search(&pair).is_err() {
-                *springs.entry(pair).or_insert(0.0) += f64::from(shear) * spread / squares.max(LEAST_SPREAD);
+                *springs.entry(pair).or_insert(0.0) += shear * spread / squares.max(LEAST_SPREAD);
             }
         }
     }

@@ -71,12 +71,13 @@ pub const NAMES: [&str; 11] = [
 
 /// The largest size of a scene.
 pub(crate) const MOST: u32 = 4096;
-/// Bending stiffness of a light cotton, N·m.
+/// Bending stiffness of the cloth of the built-in scenes, N·m: that of a light cotton, softer than the fabric of that
+/// name.
 const COTTON_BENDING: f32 = 1e-5;
 /// Corners of an ellipse of the dress form.
 const FORM_SEGMENTS: u32 = 48;
 /// Cells along the dress form.
-const FORM_RESOLUTION: u32 = 64;
+pub(crate) const FORM_RESOLUTION: u32 = 64;
 /// Distance of the pins of [`hang`], m.
 const HANG_WIDTH: f64 = 0.99;
 

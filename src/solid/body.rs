@@ -3,6 +3,7 @@
 use glam::DVec3;
 
 use crate::error::{Error, Result};
+use crate::mesh::Face;
 
 /// Lengths whose square is a normal `f32`, also on devices that flush subnormal numbers to zero.
 const FARTHEST: f32 = 1e18;
@@ -35,6 +36,22 @@ impl Body {
         let parts = body.parts()?;
         body.check_volumes(&parts)?;
         Ok(body)
+    }
+
+    /// The body with these faces: a quad is cut from its first corner.
+    ///
+    /// # Errors
+    ///
+    /// As [`Body::new`].
+    pub fn of_faces(positions: Vec<[f32; 3]>, faces: &[Face]) -> Result<Self> {
+        let mut triangles = Vec::with_capacity(2 * faces.len());
+        for face in faces {
+            match *face {
+                Face::Triangle(corners) => triangles.push(corners),
+                Face::Quad([a, b, c, d]) => triangles.extend([[a, b, c], [a, c, d]]),
+            }
+        }
+        Self::new(positions, triangles)
     }
 
     /// A body that is known to satisfy what [`Body::new`] checks.

@@ -30,6 +30,9 @@ use crate::error::{Error, Result};
 /// Largest coordinate of a solid \[m\], and part of its velocity \[m/s\] and angular velocity \[rad/s\].
 const FARTHEST: f32 = 1e6;
 
+/// Kinetic friction over static friction where nothing else is said.
+pub(crate) const SLIDING: f32 = 0.8;
+
 /// A shape with a place, a motion and a surface.
 ///
 /// ```
@@ -69,7 +72,7 @@ impl Solid {
             angular_velocity: [0.0; 3],
             thickness: 0.0,
             friction: 0.5,
-            sliding_friction: 0.4,
+            sliding_friction: SLIDING * 0.5,
             restitution: 0.0,
         }
     }

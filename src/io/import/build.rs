@@ -44,7 +44,7 @@ impl Piece {
 }
 
 pub(super) fn build(mut raw: Raw, options: &Options) -> Result<Imported> {
-    scale(&mut raw, options.scale)?;
+    place(&mut raw, options)?;
     let roots = weld(&raw.positions, options.weld);
     let mut report = ImportReport {
         vertices: raw.positions.len(),
@@ -126,10 +126,10 @@ fn along_texture(raw: &Raw, piece: &Piece) -> [f32; 3] {
     if direction == DVec3::ZERO { [1.0, 0.0, 0.0] } else { direction.to_array().map(|part| part as f32) }
 }
 
-/// Coordinates in metres.
-fn scale(raw: &mut Raw, factor: f32) -> Result<()> {
+/// Coordinates in metres, with +Y up.
+fn place(raw: &mut Raw, options: &Options) -> Result<()> {
     for (index, position) in raw.positions.iter_mut().enumerate() {
-        *position = position.map(|coordinate| coordinate * factor);
+        *position = options.up.turned(position.map(|coordinate| coordinate * options.scale));
         // The bounds of `Mesh`.
         if !position.iter().all(|coordinate| coordinate.abs() <= FARTHEST) {
             let at = raw.places[index];

@@ -126,8 +126,45 @@ pub struct Options {
     pub pair_triangles: bool,
     /// Where the warp of triangles runs.
     pub warp: Warp,
-    /// Factor on all coordinates: metres per unit of the file, above zero.
+    /// Factor on all coordinates: metres per unit of the file, in [`SCALES`].
     pub scale: f32,
+    /// Which axis of the file points up. What is read has +Y up.
+    pub up: Up,
+}
+
+/// What [`Options::scale`] may be.
+pub const SCALES: std::ops::RangeInclusive<f32> = 1e-6..=1e6;
+
+/// The axis of a file that points up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Up {
+    /// +Y, as here.
+    #[default]
+    Y,
+    /// +Z: (x, y, z) becomes (x, z, −y).
+    Z,
+}
+
+impl Up {
+    /// Names as program and scene files spell them.
+    pub const NAMES: [&'static str; 2] = ["y", "z"];
+
+    /// The axis of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "y" => Some(Self::Y),
+            "z" => Some(Self::Z),
+            _ => None,
+        }
+    }
+
+    pub(super) fn turned(self, [x, y, z]: [f32; 3]) -> [f32; 3] {
+        match self {
+            Self::Y => [x, y, z],
+            // A difference has no negative zero.
+            Self::Z => [x, z, 0.0 - y],
+        }
+    }
 }
 
 /// Where the warp of triangles comes from: [`MeshDescriptor::weave`].
@@ -176,6 +213,7 @@ impl Default for Options {
             pair_triangles: false,
             warp: Warp::Auto,
             scale: 1.0,
+            up: Up::Y,
         }
     }
 }
@@ -188,7 +226,7 @@ impl Options {
         };
         let weld = self.weld.unwrap_or(0.0);
         range("weld", weld, weld == 0.0 || (1e-7..=0.01).contains(&weld), "0, or between 1e-7 and 0.01")?;
-        range("scale", self.scale, self.scale > 0.0 && self.scale.is_finite(), "finite and above zero")
+        range("scale", self.scale, SCALES.contains(&self.scale), "in [1e-6, 1e6]")
     }
 }
 

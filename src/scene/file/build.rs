@@ -1,39 +1,92 @@
 //! From plain values to a scene.
 
-use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "import")]
+use super::ImportedCloth;
 use super::load_mesh::{self, load_mesh};
-use super::parts::{Form, Obstacle, Pins, Select, Sheet, Source, part_has};
-use super::{SceneFile, path};
+use super::parts::{Fabric, Form, Named, Obstacle, Other, Pins, Select, Sheet, Source, part_has};
+use super::{Color, Folders, SceneFile, Surface, path};
 use crate::cloth::hold::Selection;
 use crate::cloth::motion::{PinGroup, Script, SolidMotion};
 use crate::error::{Error, Result};
+#[cfg(feature = "import")]
+use crate::io::import::{ImportReport, RenderMesh};
 use crate::mesh::FARTHEST;
-use crate::mesh::{Face, Mesh, MeshDescriptor, Weave};
+use crate::mesh::{Face, Mesh, MeshDescriptor, Swatch, Weave};
 use crate::scene::{FORM_RESOLUTION, FORM_SEGMENTS, Scene, arc, dress_form};
 use crate::solid::{Body, Grid, Solid, SolidShape, mannequin};
 use crate::stage::parameter::Table;
 
+/// What a file makes.
+pub(super) struct Built {
+    pub(super) scene: Scene,
+    /// What the mesh files of its cloths had.
+    #[cfg(feature = "import")]
+    pub(super) imports: Vec<ImportedCloth>,
+}
+
+/// A cloth on its way to a mesh.
+struct Piece {
+    /// Its first vertex among those of all cloths.
+    first: usize,
+    descriptor: MeshDescriptor,
+    /// Of each vertex, if its file has any.
+    colors: Option<Vec<[f32; 4]>>,
+    #[cfg(feature = "import")]
+    import: Option<(String, ImportReport, RenderMesh)>,
+}
+
+impl Piece {
+    fn end(&self) -> usize {
+        self.first + self.descriptor.positions.len()
+    }
+}
+
 /// The scene that a file describes.
-pub(super) fn scene(file: &SceneFile, folder: Option<&Path>) -> Result<Scene> {
-    let builder = Builder { file, folder };
-    let mut descriptor = builder.shape()?;
-    let start = builder.start(&descriptor.positions)?;
-    let groups = builder.pins(&mut descriptor, &start)?;
-    let mesh = Mesh::new(descriptor).map_err(|error| builder.located(error, "cloth"))?;
+pub(super) fn scene(file: &SceneFile) -> Result<Built> {
+    let builder = Builder { file };
+    let (mut pieces, mut start): (Vec<Piece>, Vec<[f32; 3]>) = (Vec::new(), Vec::new());
+    for fabric in &file.fabrics {
+        let piece = builder.piece(fabric, start.len())?;
+        start.extend(builder.start(fabric, &piece.descriptor.positions)?);
+        pieces.push(piece);
+    }
+    let groups = builder.pins(&mut pieces, &start)?;
+    let mut meshes = Vec::with_capacity(pieces.len());
+    #[cfg(feature = "import")]
+    let mut imports = Vec::new();
+    for (fabric, piece) in file.fabrics.iter().zip(pieces) {
+        let mesh = Mesh::new(piece.descriptor).map_err(|error| builder.located(error, &fabric.key))?;
+        #[cfg(feature = "import")]
+        if let Some((file, report, render)) = piece.import {
+            let (quality, pinned) = (mesh.quality(), mesh.pins().len());
+            imports.push(ImportedCloth { file, report, quality, render, pinned });
+        }
+        meshes.push(mesh);
+    }
+    let mesh = Mesh::joined(meshes).map_err(|error| builder.located(error, "cloth"))?;
     let solids = builder.solids()?;
     let settings = file.settings.clone();
     settings.validate(&mesh, &start).map_err(|error| builder.located(error, "solver"))?;
     let script = Script { pins: groups, solids: builder.motions() };
     let scene = Scene { name: file.name.clone().into(), mesh, start, solids, settings, script };
-    let Some(noise) = file.fabric.start.noise else { return Ok(scene) };
-    scene.with_noise(noise).map_err(|error| builder.located(error, "cloth.start.noise"))
+    let scene = match file.noise() {
+        Some(noise) => {
+            let key = format!("{}.start.noise", file.fabrics[0].key);
+            scene.with_noise(noise).map_err(|error| builder.located(error, &key))?
+        }
+        None => scene,
+    };
+    Ok(Built {
+        scene,
+        #[cfg(feature = "import")]
+        imports,
+    })
 }
 
 struct Builder<'a> {
     file: &'a SceneFile,
-    folder: Option<&'a Path>,
 }
 
 impl Builder<'_> {
@@ -43,14 +96,18 @@ impl Builder<'_> {
 
     /// An error of the library as an error of the file, at the key that caused it or at `around`.
     fn located(&self, error: Error, around: &str) -> Error {
+        let cloth = match around.split_once('.').map_or(around, |(cloth, _)| cloth) {
+            cloth if cloth.starts_with("cloth[") => cloth,
+            _ => self.file.fabrics.first().map_or("cloth", |fabric| &fabric.key),
+        };
         match &error {
             Error::SceneFile { .. } => error,
             Error::OutOfRange { field, index, value, expected } => {
-                let key = self.key(field, *index).unwrap_or_else(|| around.to_owned());
+                let key = self.key(field, *index, cloth).unwrap_or_else(|| around.to_owned());
                 self.error(&key, format!("is {value}, but must be {expected}"))
             }
             Error::NotFinite { field, index } => {
-                let key = self.key(field, Some(*index)).unwrap_or_else(|| around.to_owned());
+                let key = self.key(field, Some(*index), cloth).unwrap_or_else(|| around.to_owned());
                 self.error(&key, "is too large")
             }
             Error::StrainLimit { .. } => self.file.text.error("solver.strain_limit", error.to_string()),
@@ -58,8 +115,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The key of the file that a field of the library was read from.
-    fn key(&self, field: &str, index: Option<usize>) -> Option<String> {
+    /// The key of the file that a field of the library was read from, of a cloth if it is one of those.
+    fn key(&self, field: &str, index: Option<usize>, cloth: &str) -> Option<String> {
         let at = index.map_or_else(String::new, |index| format!("[{index}]"));
         if let Some(part) = field.strip_prefix("solids.") {
             return Some(format!("solids{at}.{}", part.trim_start_matches("pose.")));
@@ -78,14 +135,17 @@ impl Builder<'_> {
         }
         Some(match field {
             "gravity" | "drag" => format!("world.{field}"),
-            "damping" | "shear" | "bending" => format!("cloth.{field}"),
-            "mass.density" => "cloth.density".to_owned(),
-            "mass" => format!("cloth.masses{at}"),
-            "positions" => format!("cloth.positions{at}"),
-            "start" => "cloth.start".to_owned(),
-            "noise.amplitude" => "cloth.start.noise".to_owned(),
-            "overrides.rest" => format!("cloth.overrides{at}.rest"),
-            "overrides.kind.stiffness" => format!("cloth.overrides{at}.stiffness"),
+            "damping" | "shear" | "bending" => format!("{cloth}.{field}"),
+            "mass.density" => format!("{cloth}.density"),
+            "mass" => format!("{cloth}.masses{at}"),
+            "positions" => format!("{cloth}.positions{at}"),
+            "start" => format!("{cloth}.start"),
+            "noise.amplitude" => format!("{cloth}.start.noise"),
+            "overrides.rest" => format!("{cloth}.overrides{at}.rest"),
+            "overrides.kind.stiffness" => format!("{cloth}.overrides{at}.stiffness"),
+            "swatches.density" | "swatches.shear" | "swatches.bending" => {
+                format!("{cloth}.fabrics{at}.{}", field.trim_start_matches("swatches."))
+            }
             "strain_limit"
             | "stretch_min"
             | "stretch_max"
@@ -101,12 +161,19 @@ impl Builder<'_> {
 
     /// A file that the scene names.
     fn path(&self, key: &str, name: &str) -> Result<std::path::PathBuf> {
-        path::existing(self.folder, name).map_err(|problem| self.error(key, format!("is \"{name}\", which {problem}")))
+        let Folders { own, assets } = &self.file.folders;
+        let folders = own.iter().chain(assets).map(std::path::PathBuf::as_path);
+        path::existing(folders, name).map_err(|problem| self.error(key, format!("is \"{name}\", which {problem}")))
     }
 
-    /// The cloth at rest, without pins.
-    fn shape(&self) -> Result<MeshDescriptor> {
-        let fabric = &self.file.fabric;
+    /// A cloth at rest, without pins.
+    fn piece(&self, fabric: &Fabric, first: usize) -> Result<Piece> {
+        if let Some([columns, rows]) = fabric.source.grid() {
+            self.check_count(first + columns as usize * rows as usize, &fabric.key)?;
+        }
+        let mut colors = None;
+        #[cfg(feature = "import")]
+        let mut import = None;
         let (mass, overrides) = (fabric.mass.clone(), fabric.overrides.clone());
         let (shear, bending, curved) = (fabric.shear, fabric.bending, fabric.curved);
         let own = MeshDescriptor { mass, shear, bending, curved, overrides, ..Default::default() };
@@ -117,12 +184,17 @@ impl Builder<'_> {
                 lines: (1..*size).map(|head| [head - 1, head]).collect(),
                 ..own
             },
-            Source::Mesh { file, pair_triangles, warp, scale } => {
-                let path = self.path("cloth.mesh", file)?;
-                let options = load_mesh::Options { pair_triangles: *pair_triangles, warp, scale: *scale };
-                let read = load_mesh(&path, options).map_err(|error| self.located(error, "cloth.mesh"))?;
-                self.check_count(read.positions.len(), "cloth.mesh")?;
-                let MeshDescriptor { positions, faces, lines, groups, weave, .. } = read;
+            Source::Mesh { file, options } => {
+                let key = format!("{}.mesh", fabric.key);
+                let path = self.path(&key, file)?;
+                let read = load_mesh(&path, *options).map_err(|error| self.located(error, &key))?;
+                self.check_count(first + read.descriptor.positions.len(), &key)?;
+                colors = read.colors;
+                #[cfg(feature = "import")]
+                {
+                    import = Some((file.clone(), read.report, read.render));
+                }
+                let MeshDescriptor { positions, faces, lines, groups, weave, .. } = read.descriptor;
                 MeshDescriptor { positions, faces, lines, groups, weave, ..own }
             }
             Source::Inline { positions, faces, lines, warp } => MeshDescriptor {
@@ -133,8 +205,78 @@ impl Builder<'_> {
                 ..own
             },
         };
+        self.check_count(first + descriptor.positions.len(), &fabric.key)?;
         descriptor.groups.extend(fabric.groups.clone());
-        Ok(descriptor)
+        let mut piece = Piece {
+            first,
+            descriptor,
+            colors,
+            #[cfg(feature = "import")]
+            import,
+        };
+        for (index, other) in fabric.others.iter().enumerate() {
+            let key = format!("{}.fabrics[{index}]", fabric.key);
+            let swatch = self.swatch(other, &piece, &key)?;
+            piece.descriptor.swatches.push(swatch);
+        }
+        Ok(piece)
+    }
+
+    /// The faces all of whose vertices are chosen.
+    fn swatch(&self, other: &Other, piece: &Piece, key: &str) -> Result<Swatch> {
+        let among = std::slice::from_ref(piece);
+        let (vertices, key) = match &other.select {
+            Named::Group(name) => (self.group(name, among, key)?, format!("{key}.group")),
+            Named::Color(color) => (self.colored(color, among, key)?, format!("{key}.color")),
+        };
+        let mut chosen = vec![false; piece.descriptor.positions.len()];
+        for vertex in vertices {
+            chosen[vertex as usize - piece.first] = true;
+        }
+        let faces = piece.descriptor.faces.iter().zip(0..);
+        let whole = |face: &Face| face.vertices().iter().all(|vertex| chosen.get(*vertex as usize) == Some(&true));
+        let faces: Vec<u32> = faces.filter(|(face, _)| whole(face)).map(|(_, index)| index).collect();
+        if faces.is_empty() {
+            return Err(self.error(&key, "has no face with all of its vertices"));
+        }
+        Ok(Swatch { faces, density: other.density, shear: other.shear, bending: other.bending })
+    }
+
+    /// The vertices of a group among those of all cloths.
+    fn group(&self, name: &str, among: &[Piece], key: &str) -> Result<Vec<u32>> {
+        let key = format!("{key}.group");
+        let mut vertices = Vec::new();
+        let mut known: Vec<&str> = Vec::new();
+        let mut found = false;
+        for piece in among {
+            known.extend(piece.descriptor.groups.keys().map(String::as_str));
+            let Some(group) = piece.descriptor.groups.get(name) else { continue };
+            let count = piece.descriptor.positions.len();
+            vertices.extend(self.existing(group, count, &key)?.iter().map(|vertex| vertex + piece.first as u32));
+            found = true;
+        }
+        if found {
+            return Ok(vertices);
+        }
+        known.sort_unstable();
+        known.dedup();
+        let hint = match known.is_empty() {
+            true => "the cloth has no groups".to_owned(),
+            false => super::table::suggestion(name, &known),
+        };
+        Err(self.error(&key, format!("is {name:?}; {hint}")))
+    }
+
+    /// The vertices of a color among those of all cloths.
+    fn colored(&self, color: &Color, among: &[Piece], key: &str) -> Result<Vec<u32>> {
+        if among.iter().all(|piece| piece.colors.is_none()) {
+            return Err(self.error(&format!("{key}.color"), "is for mesh files whose vertices have colors"));
+        }
+        let of = |piece: &Piece| {
+            let (first, found) = (piece.first as u32, piece.colors.as_ref().map(|colors| color.among(colors)));
+            found.unwrap_or_default().into_iter().map(move |vertex| first + vertex)
+        };
+        Ok(among.iter().flat_map(of).collect())
     }
 
     fn check_count(&self, vertices: usize, key: &str) -> Result<()> {
@@ -146,15 +288,16 @@ impl Builder<'_> {
     }
 
     /// Where the vertices start.
-    fn start(&self, rest: &[[f32; 3]]) -> Result<Vec<[f32; 3]>> {
-        let start = &self.file.fabric.start;
+    fn start(&self, fabric: &Fabric, rest: &[[f32; 3]]) -> Result<Vec<[f32; 3]>> {
+        let start = &fabric.start;
         let mut places = start.positions.clone().unwrap_or_else(|| rest.to_vec());
         if places.len() != rest.len() {
             let (found, expected) = (places.len(), rest.len());
-            return Err(self.error("cloth.start.positions", format!("has {found} entries, but needs {expected}")));
+            let key = format!("{}.start.positions", fabric.key);
+            return Err(self.error(&key, format!("has {found} entries, but needs {expected}")));
         }
         if let Some(span) = start.span {
-            self.bend(&mut places, span);
+            bend(&fabric.source, &mut places, span);
         }
         for place in &mut places {
             if let Some(scale) = start.scale {
@@ -172,36 +315,22 @@ impl Builder<'_> {
             }
         }
         if let Some(vertex) = places.iter().position(|place| !place.iter().all(|x| x.abs() <= FARTHEST)) {
-            return Err(self.error("cloth.start", format!("puts vertex {vertex} farther than 2⁴⁰ m away")));
+            let key = format!("{}.start", fabric.key);
+            return Err(self.error(&key, format!("puts vertex {vertex} farther than 2⁴⁰ m away")));
         }
         Ok(places)
     }
 
-    /// Bends every row into an arc whose ends are `span` apart; below the sheet, or behind it where it is upright.
-    fn bend(&self, places: &mut [[f32; 3]], span: f64) {
-        let (columns, length, upright) = match &self.file.fabric.source {
-            Source::Sheet(sheet) => (sheet.size[0], sheet.sides[0], sheet.upright),
-            Source::Chain { size, length } => (*size, *length, false),
-            Source::Mesh { .. } | Source::Inline { .. } => return,
-        };
-        let row = arc(columns - 1, span / length);
-        let deep = if upright { 2 } else { 1 };
-        for (vertex, place) in places.iter_mut().enumerate() {
-            let [x, depth] = row[vertex % row.len()];
-            (place[0], place[deep]) = ((x * length) as f32, (depth * length) as f32);
-        }
-    }
-
     /// Pins what is pinned for good, and returns what the script holds and moves.
-    fn pins(&self, descriptor: &mut MeshDescriptor, start: &[[f32; 3]]) -> Result<Vec<PinGroup>> {
+    fn pins(&self, pieces: &mut [Piece], start: &[[f32; 3]]) -> Result<Vec<PinGroup>> {
         let mut groups = Vec::new();
         // Who has each vertex.
         let mut owners: Vec<Option<usize>> = vec![None; start.len()];
         for (index, pins) in self.file.pins.iter().enumerate() {
-            let key = format!("pins[{index}]");
-            let vertices = self.chosen(pins, descriptor, start, &key)?;
+            let key = &pins.key;
+            let vertices = self.chosen(pins, pieces, start)?;
             if vertices.is_empty() {
-                return Err(self.error(&key, "has no vertex"));
+                return Err(self.error(key, "has no vertex"));
             }
             let scripted = pins.hold.is_some() || pins.motion.is_some();
             for vertex in &vertices {
@@ -209,15 +338,21 @@ impl Builder<'_> {
                 if let Some(other) = owner.replace(index) {
                     let before = &self.file.pins[other];
                     if other != index && (scripted || before.hold.is_some() || before.motion.is_some()) {
-                        return Err(self.error(&key, format!("has vertex {vertex}, which pins[{other}] has already")));
+                        let problem = format!("has vertex {vertex}, which {} has already", before.key);
+                        return Err(self.error(key, problem));
                     }
                 }
             }
             if pins.hold.is_none() {
-                descriptor.pins.extend(&vertices);
+                for vertex in &vertices {
+                    let piece = pieces.iter_mut().find(|piece| (*vertex as usize) < piece.end());
+                    if let Some(piece) = piece {
+                        piece.descriptor.pins.push(vertex - piece.first as u32);
+                    }
+                }
             }
             if scripted {
-                let mut group = PinGroup::new(&vertices, start).map_err(|error| self.located(error, &key))?;
+                let mut group = PinGroup::new(&vertices, start).map_err(|error| self.located(error, key))?;
                 group.hold = pins.hold;
                 group.until = pins.until;
                 group.motion.clone_from(&pins.motion);
@@ -228,41 +363,49 @@ impl Builder<'_> {
         Ok(groups)
     }
 
-    fn chosen(&self, pins: &Pins, descriptor: &MeshDescriptor, start: &[[f32; 3]], key: &str) -> Result<Vec<u32>> {
-        match &pins.select {
+    /// The vertices of pins among those of all cloths.
+    fn chosen(&self, pins: &Pins, pieces: &[Piece], start: &[[f32; 3]]) -> Result<Vec<u32>> {
+        let key = &pins.key;
+        let (fabrics, among) = match pins.cloth {
+            Some(cloth) => (&self.file.fabrics[cloth..=cloth], &pieces[cloth..=cloth]),
+            None => (&self.file.fabrics[..], pieces),
+        };
+        let (first, end) = (among[0].first, among[among.len() - 1].end());
+        let start = &start[first..end];
+        let local = match &pins.select {
             Select::At(parts) => {
-                let Some([columns, rows]) = self.file.fabric.source.grid() else {
+                let [fabric] = fabrics else {
+                    let problem = "is for one cloth: where there are several it stands in [[cloth.pins]]";
+                    return Err(self.error(&format!("{key}.at"), problem));
+                };
+                let Some([columns, rows]) = fabric.source.grid() else {
                     return Err(self.error(&format!("{key}.at"), "is for generators: a mesh has no rows and columns"));
                 };
                 let has = |vertex: &u32| {
                     let (row, column) = (vertex / columns, vertex % columns);
                     parts.iter().any(|part| part_has(part, [columns, rows], column, row))
                 };
-                Ok((0..columns * rows).filter(has).collect())
+                (0..columns * rows).filter(has).collect()
             }
-            Select::Selection(Selection::Group(name)) => {
-                let known: Vec<&str> = descriptor.groups.keys().map(String::as_str).collect();
-                let group = descriptor.groups.get(name).ok_or_else(|| {
-                    let hint = if known.is_empty() {
-                        "the cloth has no groups".to_owned()
-                    } else {
-                        super::table::suggestion(name, &known)
-                    };
-                    self.error(&format!("{key}.group"), format!("is {name:?}; {hint}"))
-                })?;
-                self.indices(group, start, &format!("{key}.group"))
+            Select::Color(color) => return self.colored(color, among, key),
+            Select::Selection(Selection::Group(name)) => return self.group(name, among, key),
+            Select::Selection(Selection::Indices(indices)) => {
+                self.existing(indices, start.len(), &format!("{key}.indices"))?
             }
-            Select::Selection(Selection::Indices(indices)) => self.indices(indices, start, &format!("{key}.indices")),
-            Select::Selection(selection) => selection.among(start).map_err(|error| self.located(error, key)),
-        }
+            Select::Selection(selection) => selection.among(start).map_err(|error| self.located(error, key))?,
+        };
+        Ok(local.into_iter().map(|vertex| vertex + first as u32).collect())
     }
 
-    /// Vertices that exist: ascending, each once.
-    fn indices(&self, indices: &[u32], start: &[[f32; 3]], key: &str) -> Result<Vec<u32>> {
-        if let Some(vertex) = indices.iter().find(|vertex| **vertex as usize >= start.len()) {
-            return Err(self.error(key, format!("names vertex {vertex}, but there are only {}", start.len())));
+    /// Vertices that are among so many: ascending, each once.
+    fn existing(&self, indices: &[u32], count: usize, key: &str) -> Result<Vec<u32>> {
+        if let Some(vertex) = indices.iter().find(|vertex| **vertex as usize >= count) {
+            return Err(self.error(key, format!("names vertex {vertex}, but there are only {count}")));
         }
-        Selection::Indices(indices.to_vec()).among(start)
+        let mut vertices = indices.to_vec();
+        vertices.sort_unstable();
+        vertices.dedup();
+        Ok(vertices)
     }
 
     fn solids(&self) -> Result<Vec<Solid>> {
@@ -283,7 +426,7 @@ impl Builder<'_> {
                     SolidShape::Grid(grid)
                 }
             };
-            let solid = surface(obstacle, shape);
+            let solid = solid(obstacle, self.file.surface(obstacle), shape);
             solid.validate(index).map_err(|error| self.located(error, &key))?;
             solids.push(solid);
         }
@@ -302,7 +445,7 @@ impl Builder<'_> {
                 };
             }
             Form::Mannequin { segments, resolution } => (Ok(mannequin(*segments)), *resolution),
-            Form::Mesh { file, scale, resolution } => (self.body(file, *scale, key), *resolution),
+            Form::Mesh { file, scale, up, resolution } => (self.body(file, *scale, up, key), *resolution),
             Form::Shape(_) => return Err(self.error(key, "has no mesh")),
         };
         let resolution_key = format!("{key}.resolution");
@@ -310,20 +453,13 @@ impl Builder<'_> {
         Ok(Arc::new(grid))
     }
 
-    fn body(&self, file: &str, scale: f32, key: &str) -> Result<Body> {
+    fn body(&self, file: &str, scale: f32, up: &'static str, key: &str) -> Result<Body> {
         let key = format!("{key}.file");
         let path = self.path(&key, file)?;
-        let options = load_mesh::Options { pair_triangles: false, warp: "off", scale };
-        let descriptor = load_mesh(&path, options).map_err(|error| self.located(error, &key))?;
+        let options = load_mesh::Options { pair_triangles: false, warp: "off", scale, up };
+        let descriptor = load_mesh(&path, options).map_err(|error| self.located(error, &key))?.descriptor;
         self.check_count(descriptor.positions.len(), &key)?;
-        let mut triangles = Vec::new();
-        for face in &descriptor.faces {
-            match *face {
-                Face::Triangle(corners) => triangles.push(corners),
-                Face::Quad([a, b, c, d]) => triangles.extend([[a, b, c], [a, c, d]]),
-            }
-        }
-        Body::new(descriptor.positions, triangles).map_err(|error| self.located(error, &key))
+        Body::of_faces(descriptor.positions, &descriptor.faces).map_err(|error| self.located(error, &key))
     }
 
     fn motions(&self) -> Vec<SolidMotion> {
@@ -343,14 +479,30 @@ fn told(error: &Error) -> String {
     }
 }
 
-fn surface(obstacle: &Obstacle, shape: SolidShape) -> Solid {
+/// Bends every row into an arc whose ends are `span` apart; below the sheet, or behind it where it is upright.
+fn bend(source: &Source, places: &mut [[f32; 3]], span: f64) {
+    let (columns, length, upright) = match source {
+        Source::Sheet(sheet) => (sheet.size[0], sheet.sides[0], sheet.upright),
+        Source::Chain { size, length } => (*size, *length, false),
+        Source::Mesh { .. } | Source::Inline { .. } => return,
+    };
+    let row = arc(columns - 1, span / length);
+    let deep = if upright { 2 } else { 1 };
+    for (vertex, place) in places.iter_mut().enumerate() {
+        let [x, depth] = row[vertex % row.len()];
+        (place[0], place[deep]) = ((x * length) as f32, (depth * length) as f32);
+    }
+}
+
+fn solid(obstacle: &Obstacle, surface: Surface, shape: SolidShape) -> Solid {
+    let Surface { thickness, friction, sliding_friction } = surface;
     Solid {
         pose: obstacle.pose(),
         velocity: obstacle.velocity,
         angular_velocity: obstacle.angular_velocity,
-        thickness: obstacle.thickness,
-        friction: obstacle.friction,
-        sliding_friction: obstacle.sliding_friction,
+        thickness,
+        friction,
+        sliding_friction,
         restitution: obstacle.restitution,
         ..Solid::new(shape)
     }

@@ -2,7 +2,7 @@
 
 use super::parts::{Fabric, Form, Obstacle, Pins, Select, Sheet, Source, Start, Turn};
 use super::table::Text;
-use super::{Limits, Output, SceneFile};
+use super::{Folders, Limits, Output, SceneFile};
 use crate::cloth::settings::Settings;
 use crate::error::{Error, Result};
 use crate::mesh::{Mass, MeshDescriptor};
@@ -30,7 +30,9 @@ pub(super) fn scene_file(name: &str, size: u32) -> Result<SceneFile> {
     let worldly = ["drape", "incline", "mannequin", "tablecloth"].contains(&name);
     let MeshDescriptor { mass, shear, curved, groups, overrides, .. } = MeshDescriptor::default();
     let mut fabric = Fabric {
+        key: "cloth".to_owned(),
         source,
+        material: None,
         mass: if rope { Mass::Density(0.1) } else { mass },
         shear,
         bending: if worldly || upright { COTTON_BENDING } else { 0.0 },
@@ -38,6 +40,7 @@ pub(super) fn scene_file(name: &str, size: u32) -> Result<SceneFile> {
         start: Start::default(),
         groups,
         overrides,
+        others: Vec::new(),
     };
     let mut settings = Settings::default();
     let at: &[&'static str] = match name {
@@ -71,12 +74,21 @@ pub(super) fn scene_file(name: &str, size: u32) -> Result<SceneFile> {
     }
     let pins = match at {
         [] => Vec::new(),
-        _ => vec![Pins { select: Select::At(at.to_vec()), hold: None, until: None, motion: None, center: None }],
+        _ => vec![Pins {
+            key: "pins[0]".to_owned(),
+            cloth: None,
+            select: Select::At(at.to_vec()),
+            hold: None,
+            until: None,
+            motion: None,
+            center: None,
+        }],
     };
     let output = Output { fps: Some(60.0), seconds: Some(2.0), ..Output::default() };
     let solids = solid(name, size).into_iter().collect();
     let (text, name) = (Text::new(name, ""), name.to_owned());
-    Ok(SceneFile { text, folder: None, limits, name, fabric, pins, solids, settings, output })
+    let (folders, fabrics) = (Folders::default(), vec![fabric]);
+    Ok(SceneFile { text, folders, limits, name, fabrics, pins, solids, settings, output })
 }
 
 /// Turned about z, so that the slope rises along x.
@@ -89,9 +101,9 @@ fn solid(name: &str, size: u32) -> Option<Obstacle> {
         rotation: None,
         velocity: [0.0; 3],
         angular_velocity: [0.0; 3],
-        thickness: 0.0,
-        friction: 0.5,
-        sliding_friction: 0.4,
+        thickness: Some(0.0),
+        friction: Some(0.5),
+        sliding_friction: Some(0.4),
         restitution: 0.0,
         motion: None,
     };
@@ -99,22 +111,22 @@ fn solid(name: &str, size: u32) -> Option<Obstacle> {
         "drape" => Obstacle {
             form: Form::Shape(SolidShape::Sphere { radius: 0.3 }),
             translation: [0.5, -0.32, 0.5],
-            thickness: clearance(size, 0.3),
+            thickness: Some(clearance(size, 0.3)),
             ..plain
         },
         "tablecloth" => Obstacle {
             form: Form::Shape(SolidShape::Box { half: [0.3, 0.02, 0.3] }),
             translation: [0.5, -0.05, 0.5],
-            thickness: 0.004,
+            thickness: Some(0.004),
             ..plain
         },
-        "incline" => Obstacle { rotation: Some(SLOPE), sliding_friction: 0.5, ..plain },
+        "incline" => Obstacle { rotation: Some(SLOPE), sliding_friction: Some(0.5), ..plain },
         "mannequin" => Obstacle {
             form: Form::Mannequin { segments: FORM_SEGMENTS, resolution: FORM_RESOLUTION },
             translation: [0.5, -0.95, 0.5],
-            thickness: 0.005,
-            friction: 0.3,
-            sliding_friction: 0.25,
+            thickness: Some(0.005),
+            friction: Some(0.3),
+            sliding_friction: Some(0.25),
             ..plain
         },
         _ => return None,

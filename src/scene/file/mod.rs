@@ -56,11 +56,12 @@
 //!
 //! Right-handed, +y is up. Vectors are lists of three numbers. A *rotation* is `{ axis = [x, y, z], degrees = 90.0 }`
 //! or a unit quaternion `[x, y, z, w]`. Whole numbers may stand for others (`radius = 1`). Only `[cloth]` is needed.
+//! Ranges are those of the library and of the program's options: a number that one of them refuses, all refuse.
 //!
 //! | Key | Means | Default |
 //! |---|---|---|
 //! | `name` | what reports call the scene | `"scene"` |
-//! | [`[cloth]`](#cloth) | the cloth at rest and where it starts | |
+//! | [`[cloth]`](#cloth) | the cloth at rest and where it starts; [several](#several-cloths) are `[[cloth]]` | |
 //! | [`[[pins]]`](#pins) | vertices that are held, and their motion | none |
 //! | [`[[solids]]`](#solids) | what the cloth meets, and its motion | none |
 //! | [`[world]`](#world-and-wind) | gravity and drag | |
@@ -83,18 +84,24 @@
 //! | `mesh` | a mesh file in the folder of the scene, or below | |
 //! | `pair_triangles` | of a mesh: join triangles that came from quads | `false` |
 //! | `warp` | of a mesh: where the warp of triangles runs, see below | `"auto"` |
-//! | `scale` | of a mesh: metres per unit of the file | 1 |
+//! | `scale` | of a mesh: metres per unit of the file, 1e-6 … 1e6 | 1 |
+//! | `up` | of a mesh: the axis of the file that points up, `"y"` or `"z"`; z becomes y, and y becomes −z | `"y"` |
 //! | `positions`, `faces`, `lines` | points \[m\], lists of 3 or 4 vertices, lists of 2 vertices | |
 //! | `warp` | of these: the same, without a texture | `"sides"` |
-//! | `material` | a fabric of [`Material`](super::Material), for density, shear and bending together | |
-//! | `density` | \[kg/m²\], of lines \[kg/m\] | that of the material; 0.2, of a chain 0.1 |
+//! | `material` | a fabric of [`Material`](super::Material), for all of the following, see below | |
+//! | `density` | \[kg/m²\], of lines \[kg/m\]; 1e-9 … 1e9 | that of the material; 0.2, of a chain 0.1 |
 //! | `masses` | one per vertex \[kg\], instead of a density | |
 //! | `shear` | stiffness of a quad's diagonals, shear modulus of woven triangles \[N/m\] | that of the material; 20 |
 //! | `bending` | \[N·m\] | that of the material; 0 |
 //! | `curved` | bending holds the rest shape as it is, not a flat one | `false` |
-//! | `damping` | of internal motion \[s\]: [`Settings::damping`] | 0 |
+//! | `damping` | of internal motion \[s\]: [`Settings::damping`]; one for all cloths | that of the material; 0 |
 //! | `[cloth.groups]` | named lists of vertices, beside those of the mesh file | |
 //! | `[[cloth.overrides]]` | exceptions for edges, see below | |
+//! | `[[cloth.fabrics]]` | [faces of another fabric](#fabrics-of-groups-and-colors) | |
+//! | `[[cloth.pins]]` | [pins](#pins) of this cloth | |
+//!
+//! A material has density, shear, bending and damping, and also the friction and the thickness of solids that say none
+//! of their own.
 //!
 //! `warp` is along the first texture coordinate (`"uv"`), as most sides do (`"sides"`), along an axis (`"x"`, `"y"`,
 //! `"z"`) or nowhere (`"off"`); `"auto"` is `"uv"` where there are texture coordinates, else `"sides"`
@@ -113,12 +120,47 @@
 //! | `noise` | every coordinate of what is neither pinned nor held is moved by at most so much \[m\]: [`Noise`] |
 //! | `seed` | which noise it is, a whole number of 64 bits; 0 if it is left out |
 //!
-//! A noise of 1e-5 m is enough to bend what is flat and upright.
+//! A noise of 1e-5 m is enough to bend what is flat and upright. One noise moves every cloth: it is said in the first.
+//!
+//! ## Several cloths
+//!
+//! Each `[[cloth]]` is a piece of its own, with its generator or mesh, start, fabric and pins. Its vertices are
+//! numbered on from those of the cloths before it. Pieces do not touch each other; all of them meet the solids.
+//!
+//! ```
+//! # use taut::Scene;
+//! let scene = Scene::from_toml(r#"
+//!     [[cloth]]
+//!     generator = "sheet"
+//!     size = 4
+//!     material = "denim"
+//!     [[cloth.pins]]
+//!     at = "top"
+//!
+//!     [[cloth]]
+//!     generator = "chain"
+//!     size = 5
+//!     [cloth.start]
+//!     translation = [0.0, 0.0, 2.0]
+//!     [[cloth.pins]]
+//!     at = "first"
+//! "#, None)?;
+//! assert_eq!((scene.mesh.vertex_count(), scene.mesh.pins()), (21, &[0, 1, 2, 3, 16][..]));
+//! # Ok::<(), taut::Error>(())
+//! ```
+//!
+//! ## Fabrics of groups and colors
+//!
+//! An entry of `[[cloth.fabrics]]` has a `group` (of the mesh file, or of `[cloth.groups]`) or a `color` (of a mesh
+//! file: `"RRGGBB"`, or `"RRGGBB~8"` for ±8 of 255 per channel), and says what the faces are made of all of whose
+//! vertices are in it: `material`, or `density`, `shear` and `bending`, which are those of the cloth where they are
+//! left out. Of two entries with one face the later decides. All fabrics have one strain limit, one damping and one
+//! friction on each solid: the engine has no others. A pin holds or does not; there are no weights between.
 //!
 //! ## Pins
 //!
-//! One of the first five keys chooses the vertices, where the cloth starts. A vertex that moves or is let go may be in
-//! one entry only.
+//! One of the first six keys chooses the vertices, where the cloth starts. A vertex that moves or is let go may be in
+//! one entry only. `[[cloth.pins]]` are of that cloth alone, `[[pins]]` of all cloths together; `at` is for one cloth.
 //!
 //! | Key | Means | Default |
 //! |---|---|---|
@@ -127,6 +169,7 @@
 //! | `box` | `{ min = […], max = […] }`, borders included \[m\] | |
 //! | `plane` | `{ point = […], normal = […] }`: the side that the normal points to \[m\] | |
 //! | `group` | a group of the mesh file or of `[cloth.groups]` | |
+//! | `color` | a color of vertices of the mesh file, as in [fabrics](#fabrics-of-groups-and-colors) | |
 //! | `hold` | `"fixed"`, `{ plane = normal }` or `{ line = direction }` | `"fixed"` |
 //! | `until` | when they are let go \[s\] | never |
 //! | `[pins.motion]` | [their way](#motion) | at rest |
@@ -144,11 +187,12 @@
 //! | `shape = "capsule"` | about its y axis: `radius`, `half_length` between the centers of its ends \[m\] | |
 //! | `shape = "box"` | `half` its sides, three numbers \[m\] | |
 //! | `shape = "mannequin"` | a dress form 0.9 m high: `segments` (8 … 512), `resolution` (8 … 256) | 48, 64 |
-//! | `shape = "mesh"` | a closed mesh: `file` in the folder of the scene or below, `scale`, `resolution` | 1, 64 |
+//! | `shape = "mesh"` | a closed mesh: `file`, `scale` and `up` as of a cloth, `resolution` (8 … 256) | 1, `"y"`, 64 |
 //! | `translation`, `rotation` | where it is \[m\]: turned, then moved | at the origin |
 //! | `velocity`, `angular_velocity` | constant ones \[m/s\], \[rad/s\] | 0 |
-//! | `thickness` | distance that cloth keeps \[m\] | 0 |
-//! | `friction`, `sliding_friction` | coefficients, static and kinetic | 0.5, 0.8 × the static one |
+//! | `thickness` | distance that cloth keeps \[m\] | half that of the first material that a cloth names; 0 |
+//! | `friction` | coefficient of static friction | that of this material; 0.5 |
+//! | `sliding_friction` | of kinetic friction | 0.8 × the static one |
 //! | `restitution` | part of the speed after an impact | 0 |
 //! | `[solids.motion]` | [its way](#motion), about its origin; instead of velocities | |
 //!
@@ -180,7 +224,7 @@
 //! | Key | Means | Default |
 //! |---|---|---|
 //! | `method` | `"auto"`, `"fast-projection"`, `"gauss-seidel"`, `"jacobi"`, `"yarn-sweep"` | `"auto"` |
-//! | `strain_limit` | largest strain at the end of a frame; 0.01 is 1 % | 0.01 |
+//! | `strain_limit` | largest strain at the end of a frame, above 0 and below 1; 0.01 is 1 % | 0.01 |
 //! | `stretch_min`, `stretch_max` | band of lengths relative to rest that counts as no strain | 1, 1 |
 //! | `area_limit` | smallest and largest area of a triangle relative to rest | none |
 //! | `substeps` | per frame: a number, `{ up_to = n }` or `"auto"` | `"auto"` |
@@ -206,19 +250,21 @@
 //! | Key | Means | Default |
 //! |---|---|---|
 //! | `fps` | frames per second, 1 … 100,000 | 60 |
-//! | `seconds` | time to simulate | 2 |
+//! | `seconds` | time to simulate, above 0 and at most 1e6 | 2 |
 //! | `out` | a folder for rest shape, animation and report | none |
 //! | `export` | files to export to, by their extensions | none |
 //! | `render` | a picture or an animation | none |
 //!
 //! # Files of strangers
 //!
-//! A file has at most 4 MiB and names at most 2²² vertices, 256 solids and 4096 entries of pins ([`Limits`]); counts
-//! are checked before anything is made of them. Files that a scene names are inside its folder: neither absolute names
-//! nor `..` nor links lead outside. Nothing in a file makes reading it panic.
+//! A file has at most 4 MiB and names at most 2²² vertices, 64 cloths, 256 solids and 4096 entries of pins
+//! ([`Limits`]); counts are checked before anything is made of them. Files that a scene names are inside its folder, or
+//! one that was named for it beside ([`SceneFile::add_assets`], `taut run --assets`): neither absolute names nor `..`
+//! nor links lead outside. Nothing in a file makes reading it panic.
 
 mod build;
 mod builtin;
+mod color;
 mod forms;
 mod load_mesh;
 mod parts;
@@ -233,17 +279,30 @@ use std::path::{Path, PathBuf};
 
 use crate::cloth::settings::Settings;
 use crate::error::{Error, Result};
-use crate::scene::{Noise, Scene};
+#[cfg(feature = "import")]
+use crate::io::import::{ImportReport, RenderMesh};
+use crate::mesh::Mass;
+#[cfg(feature = "import")]
+use crate::mesh::MeshQuality;
+use crate::scene::{Material, Noise, Scene};
+use crate::solid::{SLIDING, Solid, SolidShape};
+pub use color::Color;
+pub use forms::{solid, solid_words};
 use parts::{Fabric, Obstacle, Pins, Source};
 use table::Text;
+
+/// Cells along the longest side of a solid that is a mesh, where nothing else is said.
+pub const RESOLUTION: u32 = super::FORM_RESOLUTION;
 
 /// What a scene file may ask for at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the file.
     pub bytes: u64,
-    /// Vertices of the cloth, or of a mesh file.
+    /// Vertices of all cloths together, or of a mesh file.
     pub vertices: u32,
+    /// Cloths.
+    pub cloths: u32,
     /// Solids.
     pub solids: u32,
     /// Entries of `[[pins]]`.
@@ -254,7 +313,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 4 << 20, vertices: 1 << 22, solids: 256, pins: 4096, grid_bytes: 1 << 27 }
+        Self { bytes: 4 << 20, vertices: 1 << 22, cloths: 64, solids: 256, pins: 4096, grid_bytes: 1 << 27 }
     }
 }
 
@@ -274,6 +333,55 @@ pub struct Output {
     pub render: Option<String>,
 }
 
+impl Output {
+    /// What [`Output::is_rate`] takes, in words.
+    pub const RATES: &'static str = "between 1 and 100000";
+    /// What [`Output::is_time`] takes, in words.
+    pub const TIMES: &'static str = "above 0 and at most 1e6 s";
+
+    /// Whether there can be so many frames per second.
+    pub fn is_rate(fps: f64) -> bool {
+        (1.0..=100_000.0).contains(&fps)
+    }
+
+    /// Whether so long a time \[s\] can be simulated.
+    pub fn is_time(seconds: f64) -> bool {
+        seconds > 0.0 && seconds <= 1e6
+    }
+}
+
+/// A mesh file that became a cloth of a scene.
+#[cfg(feature = "import")]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ImportedCloth {
+    /// The file as the scene names it.
+    pub file: String,
+    /// What was found in it.
+    pub report: ImportReport,
+    /// How good its edges and faces are.
+    pub quality: MeshQuality,
+    /// What is drawn, with vertices of this cloth alone.
+    pub render: RenderMesh,
+    /// How many of its vertices are pinned for good.
+    pub pinned: usize,
+}
+
+/// Where the files are that a scene names.
+#[derive(Clone, Debug, Default)]
+struct Folders {
+    own: Option<PathBuf>,
+    assets: Vec<PathBuf>,
+}
+
+/// What cloth finds where it meets a solid.
+#[derive(Clone, Copy, Debug)]
+struct Surface {
+    thickness: f32,
+    friction: f32,
+    sliding_friction: f32,
+}
+
 /// A scene as a file says it: generators, presets and names of files, not yet vertices.
 ///
 /// ```
@@ -287,10 +395,11 @@ pub struct Output {
 #[derive(Clone, Debug)]
 pub struct SceneFile {
     text: Text,
-    folder: Option<PathBuf>,
+    folders: Folders,
     limits: Limits,
     name: String,
-    fabric: Fabric,
+    /// At least one.
+    fabrics: Vec<Fabric>,
     pins: Vec<Pins>,
     solids: Vec<Obstacle>,
     settings: Settings,
@@ -331,7 +440,8 @@ impl SceneFile {
     /// # Errors
     /// [`Error::SceneFile`].
     pub fn parse_within(text: &str, file: &str, folder: Option<&Path>, limits: Limits) -> Result<Self> {
-        Ok(Self { folder: folder.map(Path::to_owned), ..read::scene_file(file, text, limits)? })
+        let folders = Folders { own: folder.map(Path::to_owned), assets: Vec::new() };
+        Ok(Self { folders, ..read::scene_file(file, text, limits)? })
     }
 
     /// The built-in scene of that name, with `size` vertices per side, or along the chain.
@@ -340,6 +450,53 @@ impl SceneFile {
     /// As [`Scene::named`], and [`Error::SceneSize`] if a file may not have so many vertices.
     pub fn builtin(name: &str, size: u32) -> Result<Self> {
         builtin::scene_file(name, size)
+    }
+
+    /// Lets the scene name files that are in this folder or below it, too. They are searched for in its own folder
+    /// first. What it writes stays in its own.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if there is no such folder.
+    pub fn add_assets(&mut self, folder: impl AsRef<Path>) -> Result<()> {
+        let folder = folder.as_ref();
+        let io = |source| Error::Io { path: folder.to_owned(), source };
+        if !folder.metadata().map_err(io)?.is_dir() {
+            return Err(io(std::io::ErrorKind::NotADirectory.into()));
+        }
+        self.folders.assets.push(folder.to_owned());
+        Ok(())
+    }
+
+    /// Makes every cloth of this fabric, whatever the file says of its density, shear, bending and damping. Faces that
+    /// have a fabric of their own keep it; solids that say no friction and no thickness get those of this fabric.
+    ///
+    /// # Errors
+    /// [`Error::SceneFile`] if a cloth is a chain, which has no fabric.
+    pub fn set_material(&mut self, material: Material) -> Result<()> {
+        if let Some(chain) = self.fabrics.iter().find(|fabric| matches!(fabric.source, Source::Chain { .. })) {
+            let problem = format!("`{}` is a chain, which has no fabric", chain.key);
+            return Err(self.text.error(&chain.key, problem));
+        }
+        for fabric in &mut self.fabrics {
+            fabric.mass = Mass::Density(material.density);
+            (fabric.shear, fabric.bending, fabric.material) = (material.shear, material.bending, Some(material));
+        }
+        self.settings.damping = material.damping;
+        Ok(())
+    }
+
+    /// The first fabric that a cloth names: that of the solids' friction.
+    pub fn material(&self) -> Option<Material> {
+        self.fabrics.iter().find_map(|fabric| fabric.material)
+    }
+
+    /// What a solid says of its surface, or else the fabric.
+    fn surface(&self, obstacle: &Obstacle) -> Surface {
+        let plain = Solid::new(SolidShape::Plane);
+        let plain = self.material().map_or_else(|| plain.clone(), |material| material.meets(plain.clone()));
+        let friction = obstacle.friction.unwrap_or(plain.friction);
+        let sliding_friction = obstacle.sliding_friction.unwrap_or(SLIDING * friction);
+        Surface { thickness: obstacle.thickness.unwrap_or(plain.thickness), friction, sliding_friction }
     }
 
     /// What reports call it.
@@ -354,7 +511,10 @@ impl SceneFile {
     /// out of range.
     pub fn set_size(&mut self, size: u32) -> Result<()> {
         let refuse = |problem: String| Err(self.text.error("cloth", problem));
-        let vertices = match &self.fabric.source {
+        let [fabric] = &mut self.fabrics[..] else {
+            return refuse(format!("one size cannot stand for {} cloths", self.fabrics.len()));
+        };
+        let vertices = match &fabric.source {
             Source::Chain { .. } => u64::from(size),
             Source::Sheet(sheet) if sheet.size[0] == sheet.size[1] => u64::from(size).pow(2),
             Source::Sheet(sheet) => {
@@ -365,15 +525,15 @@ impl SceneFile {
                 return refuse("the cloth is a mesh, whose size cannot be chosen".to_owned());
             }
         };
-        let least = if self.fabric.start.span.is_some() { 3 } else { 2 };
+        let least = if fabric.start.span.is_some() { 3 } else { 2 };
         if !(least..=super::MOST).contains(&size) || vertices > self.limits.vertices.into() {
-            let most = match self.fabric.source {
+            let most = match fabric.source {
                 Source::Chain { .. } => self.limits.vertices,
                 _ => self.limits.vertices.isqrt(),
             };
             return refuse(format!("the size is {size}, but must be in {least} … {}", most.min(super::MOST)));
         }
-        match &mut self.fabric.source {
+        match &mut fabric.source {
             Source::Sheet(sheet) => sheet.size = [size; 2],
             Source::Chain { size: vertices, .. } => *vertices = size,
             Source::Mesh { .. } | Source::Inline { .. } => {}
@@ -383,17 +543,20 @@ impl SceneFile {
 
     /// Vertices per side, or along the chain, where one number says it.
     pub fn size(&self) -> Option<u32> {
-        self.fabric.source.grid().filter(|[columns, rows]| columns == rows || *rows == 1).map(|[columns, _]| columns)
+        let [fabric] = &self.fabrics[..] else { return None };
+        fabric.source.grid().filter(|[columns, rows]| columns == rows || *rows == 1).map(|[columns, _]| columns)
     }
 
     /// The noise of the start positions, if the file has one.
     pub fn noise(&self) -> Option<Noise> {
-        self.fabric.start.noise
+        self.fabrics.first().and_then(|fabric| fabric.start.noise)
     }
 
     /// Gives the start positions another noise, or none. Its amplitude is checked when the scene is made.
     pub fn set_noise(&mut self, noise: Option<Noise>) {
-        self.fabric.start.noise = noise;
+        if let Some(fabric) = self.fabrics.first_mut() {
+            fabric.start.noise = noise;
+        }
     }
 
     /// Makes the scene: vertices, distance grids, and what moves.
@@ -401,7 +564,17 @@ impl SceneFile {
     /// # Errors
     /// [`Error::SceneFile`] that names the key whose value cannot be.
     pub fn scene(&self) -> Result<Scene> {
-        build::scene(self, self.folder.as_deref())
+        Ok(build::scene(self)?.scene)
+    }
+
+    /// [`SceneFile::scene`], and what was found in the mesh files of its cloths.
+    ///
+    /// # Errors
+    /// As [`SceneFile::scene`].
+    #[cfg(feature = "import")]
+    pub fn scene_with_imports(&self) -> Result<(Scene, Vec<ImportedCloth>)> {
+        let build::Built { scene, imports } = build::scene(self)?;
+        Ok((scene, imports))
     }
 
     /// Where a file or folder that [`SceneFile::output`] names is to be written.
@@ -409,7 +582,7 @@ impl SceneFile {
     /// # Errors
     /// [`Error::SceneFile`] if that would be outside of the scene's folder, or it has none.
     pub fn output_path(&self, name: &str) -> Result<PathBuf> {
-        let folder = self.folder.as_deref().ok_or("is in no folder: the scene was not read from one".to_owned());
+        let folder = self.folders.own.as_deref().ok_or("is in no folder: the scene was not read from one".to_owned());
         let path = folder.and_then(|folder| path::writable(folder, name));
         path.map_err(|problem| self.text.error("output", format!("\"{name}\" {problem}")))
     }

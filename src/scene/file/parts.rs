@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use super::color::Color;
+use super::load_mesh;
 use crate::cloth::hold::Hold;
 use crate::cloth::motion::Motion;
 use crate::mesh::{EdgeOverride, Face, Mass};
+use crate::scene::material::Material;
 use crate::scene::noise::Noise;
 use crate::solid::{Pose, SolidShape};
 
-/// `[cloth]`.
+/// `[cloth]`, or one of `[[cloth]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fabric {
+    /// Its place in the file.
+    pub(super) key: String,
     pub(super) source: Source,
+    /// The fabric that it names.
+    pub(super) material: Option<Material>,
     pub(super) mass: Mass,
     pub(super) shear: f32,
     pub(super) bending: f32,
@@ -19,6 +26,23 @@ pub(super) struct Fabric {
     pub(super) start: Start,
     pub(super) groups: BTreeMap<String, Vec<u32>>,
     pub(super) overrides: Vec<EdgeOverride>,
+    pub(super) others: Vec<Other>,
+}
+
+/// `[[cloth.fabrics]]`: faces of another fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Other {
+    pub(super) select: Named,
+    pub(super) density: f32,
+    pub(super) shear: f32,
+    pub(super) bending: f32,
+}
+
+/// Vertices that a mesh file has a name or a color for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Named {
+    Group(String),
+    Color(Color),
 }
 
 /// Where vertices and faces come from.
@@ -26,7 +50,7 @@ pub(super) struct Fabric {
 pub(super) enum Source {
     Sheet(Sheet),
     Chain { size: u32, length: f64 },
-    Mesh { file: String, pair_triangles: bool, warp: &'static str, scale: f32 },
+    Mesh { file: String, options: load_mesh::Options },
     Inline { positions: Vec<[f32; 3]>, faces: Vec<Face>, lines: Vec<[u32; 2]>, warp: &'static str },
 }
 
@@ -113,9 +137,13 @@ impl Turn {
     }
 }
 
-/// `[[pins]]`.
+/// `[[pins]]`, or `[[cloth.pins]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pins {
+    /// Its place in the file.
+    pub(super) key: String,
+    /// Of which cloth; `None` for all of them.
+    pub(super) cloth: Option<usize>,
     pub(super) select: Select,
     /// `None` pins the vertices for good.
     pub(super) hold: Option<Hold>,
@@ -128,6 +156,7 @@ pub(super) struct Pins {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Select {
     At(Vec<&'static str>),
+    Color(Color),
     Selection(crate::cloth::hold::Selection),
 }
 
@@ -178,9 +207,10 @@ pub(super) struct Obstacle {
     pub(super) rotation: Option<Turn>,
     pub(super) velocity: [f32; 3],
     pub(super) angular_velocity: [f32; 3],
-    pub(super) thickness: f32,
-    pub(super) friction: f32,
-    pub(super) sliding_friction: f32,
+    /// `None` of these three is for the fabric to say.
+    pub(super) thickness: Option<f32>,
+    pub(super) friction: Option<f32>,
+    pub(super) sliding_friction: Option<f32>,
     pub(super) restitution: f32,
     pub(super) motion: Option<Motion>,
 }
@@ -197,5 +227,5 @@ impl Obstacle {
 pub(super) enum Form {
     Shape(SolidShape),
     Mannequin { segments: u32, resolution: u32 },
-    Mesh { file: String, scale: f32, resolution: u32 },
+    Mesh { file: String, scale: f32, up: &'static str, resolution: u32 },
 }

@@ -1,4 +1,4 @@
-//! Files that a scene names: they are inside its folder, or refused.
+//! Files that a scene names: they are inside its folder, or one that was named for it, or refused.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -21,22 +21,31 @@ pub(super) fn check(name: &str) -> Result<(), &'static str> {
     }
 }
 
-/// The file of a name that [`check`] accepted, with all links followed.
+/// The file of a name that [`check`] accepted, with all links followed: in the first of the folders that has it.
 ///
 /// # Errors
-/// What is wrong, as the end of a sentence about the name.
-pub(super) fn existing(folder: Option<&Path>, name: &str) -> Result<PathBuf, String> {
+/// What is wrong with it in the first folder, as the end of a sentence about the name.
+pub(super) fn existing<'a>(folders: impl IntoIterator<Item = &'a Path>, name: &str) -> Result<PathBuf, String> {
     check(name)?;
-    let folder = folder.ok_or("cannot be found: this scene was not read from a folder")?;
-    let folder = real(folder)?;
-    let file = real(&folder.join(name))?;
-    if !file.starts_with(&folder) {
-        return Err("leads outside the scene's folder".to_owned());
+    let roots = folders.into_iter().map(real).collect::<Result<Vec<_>, _>>()?;
+    let inside = |root: &PathBuf| {
+        let file = real(&root.join(name))?;
+        if !roots.iter().any(|root| file.starts_with(root)) {
+            return Err("leads outside the scene's folder".to_owned());
+        }
+        if !file.is_file() {
+            return Err("is not a file".to_owned());
+        }
+        Ok(file)
+    };
+    let mut problem = None;
+    for root in &roots {
+        match inside(root) {
+            Ok(file) => return Ok(file),
+            Err(wrong) => problem = problem.or(Some(wrong)),
+        }
     }
-    if !file.is_file() {
-        return Err("is not a file".to_owned());
-    }
-    Ok(file)
+    Err(problem.unwrap_or_else(|| "cannot be found: this scene was not read from a folder".to_owned()))
 }
 
 /// Where a file or folder of a name that [`check`] accepted may be written: nothing on the way to it that exists leads

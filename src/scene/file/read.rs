@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use toml::de::DeTable;
 
 use super::forms::FORMS;
-use super::load_mesh::WARPS;
-use super::parts::{Fabric, Obstacle, PARTS, Pins, Select, Sheet, Source, Start, Turn};
+use super::load_mesh::{self, UPS, WARPS};
+use super::parts::{Fabric, Named, Obstacle, Other, PARTS, Pins, Select, Sheet, Source, Start, Turn};
 use super::table::{Table, Text, Value, suggestion};
-use super::{Limits, Output, SceneFile};
+use super::{Color, Folders, Limits, Output, SceneFile};
 use crate::cloth::hold::{Hold, Selection};
 use crate::cloth::motion::{Key, Motion};
 use crate::cloth::settings::Settings;
@@ -40,7 +40,9 @@ pub(super) fn scene_file(file: &str, text: &str, limits: Limits) -> Result<Scene
         return Err(source.error_at(0, "", problem));
     }
     // A table costs a hundred times its text: the headers are counted before anything is made of them.
-    for (key, most) in [("pins", limits.pins), ("solids", limits.solids)] {
+    let counted =
+        [("cloth", limits.cloths), ("cloth.pins", limits.pins), ("pins", limits.pins), ("solids", limits.solids)];
+    for (key, most) in counted {
         let is_header = |line: &&str| {
             let name = line.trim_start().strip_prefix("[[").and_then(|rest| rest.trim_start().strip_prefix(key));
             name.is_some_and(|rest| rest.trim_start().starts_with("]]"))
@@ -75,12 +77,41 @@ pub(super) fn scene_file(file: &str, text: &str, limits: Limits) -> Result<Scene
             solver(&value, &mut settings)?;
         }
         let cloth = root.need("cloth", "a table that says what cloth there is")?;
-        let fabric = fabric(&cloth, &limits, &mut settings)?;
-        let pins = tables(&root, "pins", limits.pins)?.iter().map(pins).collect::<Result<_>>()?;
+        let cloths = match cloth.is_list() {
+            true => cloth.list(limits.cloths as usize, "tables: [[cloth]]")?,
+            false => vec![cloth.clone()],
+        };
+        if cloths.is_empty() {
+            return Err(cloth.error("is an empty list"));
+        }
+        let (mut fabrics, mut pins, mut damping) = (Vec::new(), Vec::new(), None);
+        for (index, cloth) in cloths.iter().enumerate() {
+            let (fabric, own) = fabric(cloth, &limits, &mut damping)?;
+            if index > 0 && fabric.start.noise.is_some() {
+                let problem = format!("moves every cloth, so it is for `{}` to say", cloths[0].key());
+                let key = format!("{}.start.noise", fabric.key);
+                return Err(source.error(&key, format!("`{key}` {problem}")));
+            }
+            for value in &own {
+                pins.push(self::pins(value, Some(index))?);
+            }
+            fabrics.push(fabric);
+        }
+        for value in &tables(&root, "pins", limits.pins)? {
+            pins.push(self::pins(value, None)?);
+        }
+        if pins.len() > limits.pins as usize {
+            let problem = format!("there are {} entries of pins, but may only be {}", pins.len(), limits.pins);
+            return Err(source.error("pins", problem));
+        }
+        let woven = fabrics.iter().find_map(|fabric| fabric.material);
+        settings.damping =
+            damping.map(|(_, damping)| damping).or(woven.map(|material| material.damping)).unwrap_or(0.0);
         let solids = tables(&root, "solids", limits.solids)?.iter().map(obstacle).collect::<Result<_>>()?;
         let output = root.get("output").map(|value| output(&value)).transpose()?.unwrap_or_default();
         let name = root.get("name").map(|value| name(&value)).transpose()?.unwrap_or_else(|| "scene".to_owned());
-        SceneFile { text: Text::default(), folder: None, limits, name, fabric, pins, solids, settings, output }
+        let (text, folders) = (Text::default(), Folders::default());
+        SceneFile { text, folders, limits, name, fabrics, pins, solids, settings, output }
     };
     drop(document);
     result.text = source;
@@ -112,9 +143,26 @@ fn tables<'a>(root: &Table<'a>, key: &str, most: u32) -> Result<Vec<Value<'a>>> 
     root.get(key).map_or_else(|| Ok(Vec::new()), |value| value.list(most as usize, "a list of tables: [[…]]"))
 }
 
-fn fabric(value: &Value<'_>, limits: &Limits, settings: &mut Settings) -> Result<Fabric> {
-    const COMMON: [&str; 10] =
-        ["bending", "curved", "damping", "density", "groups", "masses", "material", "overrides", "shear", "start"];
+/// A cloth and its own pins. `damping` is that of a cloth before, and its place: there is one for all.
+fn fabric<'a>(
+    value: &Value<'a>,
+    limits: &Limits,
+    damping: &mut Option<(String, f32)>,
+) -> Result<(Fabric, Vec<Value<'a>>)> {
+    const COMMON: [&str; 12] = [
+        "bending",
+        "curved",
+        "damping",
+        "density",
+        "fabrics",
+        "groups",
+        "masses",
+        "material",
+        "overrides",
+        "pins",
+        "shear",
+        "start",
+    ];
     let with = |own: &[&'static str]| -> Vec<&'static str> { COMMON.iter().chain(own).copied().collect() };
     let every = with(&[
         "faces",
@@ -128,25 +176,27 @@ fn fabric(value: &Value<'_>, limits: &Limits, settings: &mut Settings) -> Result
         "positions",
         "scale",
         "size",
+        "up",
         "warp",
         "width",
     ]);
     let table = value.table(&every)?;
     let given: Vec<&str> = ["generator", "mesh", "positions"].into_iter().filter(|key| table.has(key)).collect();
     let [source] = given[..] else {
-        let problem = "`cloth` needs one of the keys generator, mesh and positions";
-        return Err(given.get(1).map_or_else(|| table.complain(problem), |second| table.error(second, problem)));
+        let problem = format!("`{}` needs one of the keys generator, mesh and positions", value.key());
+        return Err(given.get(1).map_or_else(|| table.complain(&*problem), |second| table.error(second, &*problem)));
     };
     // Now the keys of the other sources are unknown.
     let (table, source) = match source {
         "mesh" => {
-            let table = value.table(&with(&["mesh", "pair_triangles", "scale", "warp"]))?;
+            let table = value.table(&with(&["mesh", "pair_triangles", "scale", "up", "warp"]))?;
             let mut pair_triangles = false;
             table.set_bool("pair_triangles", &mut pair_triangles)?;
             let file = file_name(&table.need("mesh", "a file")?)?;
             let scale = scale(&table)?;
             let warp = table.get("warp").map_or(Ok("auto"), |value| value.word(WARPS))?;
-            (table, Source::Mesh { file, pair_triangles, warp, scale })
+            let options = load_mesh::Options { pair_triangles, warp, scale, up: up(&table)? };
+            (table, Source::Mesh { file, options })
         }
         "positions" => {
             let table = value.table(&with(&["faces", "lines", "positions", "warp"]))?;
@@ -172,21 +222,29 @@ fn fabric(value: &Value<'_>, limits: &Limits, settings: &mut Settings) -> Result
     let MeshDescriptor { mut shear, mut bending, curved: mut bent, .. } = MeshDescriptor::default();
     // kg/m of the built-in chains, kg/m² of the default fabric.
     let mut density = if chain { 0.1 } else { 0.2 };
-    if let Some(value) = table.get("material") {
-        let material = material(&value)?;
-        if chain {
-            return Err(value.error("is a fabric, but a chain has none: it has a density in kg/m"));
-        }
+    let fabric = table.get("material").map(|value| material(&value)).transpose()?;
+    if let (true, Some(value)) = (chain, table.get("material")) {
+        return Err(value.error("is a fabric, but a chain has none: it has a density in kg/m"));
+    }
+    if let Some(material) = fabric {
         (density, shear, bending) = (material.density, material.shear, material.bending);
     }
     table.set("density", &mut density)?;
     table.set("shear", &mut shear)?;
     table.set("bending", &mut bending)?;
     table.set_bool("curved", &mut bent)?;
-    table.set("damping", &mut settings.damping)?;
+    if let Some(value) = table.get("damping") {
+        let own = value.number()?;
+        match damping {
+            Some((key, other)) if *other != own => {
+                return Err(value.error(format!("is {own}, but `{key}` is {other}, and all cloths have one")));
+            }
+            _ => *damping = Some((value.key().to_owned(), own)),
+        }
+    }
     let mass = match table.get("masses") {
         Some(value) if table.has("density") => {
-            return Err(value.error("says what `cloth.density` says: one of them is enough"));
+            return Err(value.error(format!("says what `{}` says: one of them is enough", table.path("density"))));
         }
         Some(value) => {
             let masses = value.list(limits.vertices as usize, "a list of numbers")?;
@@ -197,7 +255,39 @@ fn fabric(value: &Value<'_>, limits: &Limits, settings: &mut Settings) -> Result
     let start = table.get("start").map(|value| start(&value, &source, limits)).transpose()?.unwrap_or_default();
     let groups = table.get("groups").map(|value| groups(&value)).transpose()?.unwrap_or_default();
     let overrides = tables(&table, "overrides", limits.vertices)?.iter().map(edge).collect::<Result<_>>()?;
-    Ok(Fabric { source, mass, shear, bending, curved: bent, start, groups, overrides })
+    let plain = [density, shear, bending];
+    let others = tables(&table, "fabrics", limits.solids)?;
+    let others = others.iter().map(|value| other(value, plain)).collect::<Result<_>>()?;
+    let pins = tables(&table, "pins", limits.pins)?;
+    let (key, material) = (value.key().to_owned(), fabric);
+    Ok((Fabric { key, source, mass, material, shear, bending, curved: bent, start, groups, overrides, others }, pins))
+}
+
+/// Faces of another fabric than density, shear and bending of the rest.
+fn other(value: &Value<'_>, [mut density, mut shear, mut bending]: [f32; 3]) -> Result<Other> {
+    let table = value.table(&["bending", "color", "density", "group", "material", "shear"])?;
+    let select = match (table.get("group"), table.get("color")) {
+        (Some(group), None) => Named::Group(group.string()?.to_owned()),
+        (None, Some(value)) => Named::Color(color(&value)?),
+        _ => return Err(table.complain(format!("`{}` needs one of the keys color and group", table.name()))),
+    };
+    if let Some(value) = table.get("material") {
+        let material = material(&value)?;
+        (density, shear, bending) = (material.density, material.shear, material.bending);
+    }
+    table.set("density", &mut density)?;
+    table.set("shear", &mut shear)?;
+    table.set("bending", &mut bending)?;
+    Ok(Other { select, density, shear, bending })
+}
+
+fn color(value: &Value<'_>) -> Result<Color> {
+    value.string()?.parse().map_err(|problem| value.error(format!("is none: {problem}")))
+}
+
+/// The axis of a mesh file that points up.
+pub(super) fn up(table: &Table<'_>) -> Result<&'static str> {
+    table.get("up").map_or(Ok("y"), |value| value.word(UPS))
 }
 
 fn material(value: &Value<'_>) -> Result<Material> {
@@ -213,6 +303,7 @@ fn side(table: &Table<'_>, key: &str) -> Result<f64> {
 
 /// Metres per unit of a mesh file.
 pub(super) fn scale(table: &Table<'_>) -> Result<f32> {
+    // The importer has the same range; here its error has a place.
     side(table, "scale")?;
     table.get("scale").map_or(Ok(1.0), |value| value.number())
 }
@@ -345,11 +436,13 @@ fn edge(value: &Value<'_>) -> Result<EdgeOverride> {
     Ok(EdgeOverride { ends: [a, b], kind, rest })
 }
 
-fn pins(value: &Value<'_>) -> Result<Pins> {
-    let table = value.table(&["at", "box", "group", "hold", "indices", "motion", "plane", "until"])?;
-    let ways: Vec<&str> = ["at", "box", "group", "indices", "plane"].into_iter().filter(|key| table.has(key)).collect();
+/// Pins of one cloth, or of all.
+fn pins(value: &Value<'_>, cloth: Option<usize>) -> Result<Pins> {
+    const WAYS: [&str; 6] = ["at", "box", "color", "group", "indices", "plane"];
+    let table = value.table(&["at", "box", "color", "group", "hold", "indices", "motion", "plane", "until"])?;
+    let ways: Vec<&str> = WAYS.into_iter().filter(|key| table.has(key)).collect();
     let [way] = ways[..] else {
-        let problem = format!("`{}` needs one of the keys at, box, group, indices and plane", table.name());
+        let problem = format!("`{}` needs one of the keys at, box, color, group, indices and plane", table.name());
         return Err(ways.get(1).map_or_else(|| table.complain(&*problem), |key| table.error(key, &*problem)));
     };
     let chosen = table.need(way, "which vertices")?;
@@ -371,6 +464,7 @@ fn pins(value: &Value<'_>) -> Result<Pins> {
             let normal = table.need("normal", "the side of the plane that is chosen")?.numbers()?;
             Select::Selection(Selection::Plane { point, normal })
         }
+        "color" => Select::Color(color(&chosen)?),
         "group" => Select::Selection(Selection::Group(chosen.string()?.to_owned())),
         _ => Select::Selection(Selection::Indices(chosen.vertices()?)),
     };
@@ -388,7 +482,7 @@ fn pins(value: &Value<'_>) -> Result<Pins> {
         }
         None => (None, None),
     };
-    Ok(Pins { select, hold, until, motion, center })
+    Ok(Pins { key: value.key().to_owned(), cloth, select, hold, until, motion, center })
 }
 
 fn hold(value: &Value<'_>) -> Result<Option<Hold>> {
@@ -482,16 +576,13 @@ fn obstacle(value: &Value<'_>) -> Result<Obstacle> {
     let spelling = spelling.ok_or_else(|| shape.error("is not known"))?;
     let table = value.table(&known(spelling.keys))?;
     let form = (spelling.read)(&table)?;
-    let Solid { mut thickness, mut friction, mut restitution, mut velocity, mut angular_velocity, .. } =
-        Solid::new(SolidShape::Plane);
-    table.set("thickness", &mut thickness)?;
-    table.set("friction", &mut friction)?;
+    let Solid { mut restitution, mut velocity, mut angular_velocity, .. } = Solid::new(SolidShape::Plane);
+    let number = |key: &str| table.get(key).map(|value| value.number()).transpose();
+    let (thickness, friction) = (number("thickness")?, number("friction")?);
+    let sliding_friction = number("sliding_friction")?;
     table.set("restitution", &mut restitution)?;
     table.set_vector("velocity", &mut velocity)?;
     table.set_vector("angular_velocity", &mut angular_velocity)?;
-    // As that of the library's default solid.
-    let mut sliding_friction = 0.8 * friction;
-    table.set("sliding_friction", &mut sliding_friction)?;
     let mut translation = [0.0; 3];
     table.set_vector("translation", &mut translation)?;
     let rotation = table.get("rotation").map(|value| turn(&value)).transpose()?;
@@ -633,8 +724,8 @@ fn method(table: &Table<'_>) -> Result<Method> {
 
 fn output(value: &Value<'_>) -> Result<Output> {
     let table = value.table(&["export", "fps", "out", "render", "seconds"])?;
-    let fps = |value: Value<'_>| value.precise_in(|fps| (1.0..=100_000.0).contains(&fps), "in [1, 100000]");
-    let seconds = |value: Value<'_>| value.precise_in(|time| time > 0.0 && time <= 1e6, "above 0 and at most 1e6 s");
+    let fps = |value: Value<'_>| value.precise_in(Output::is_rate, Output::RATES);
+    let seconds = |value: Value<'_>| value.precise_in(Output::is_time, Output::TIMES);
     let file = |key: &str| table.get(key).map(|value| file_name(&value)).transpose();
     let export = match table.get("export") {
         Some(value) => value.list(100, "a list of files")?.iter().map(file_name).collect::<Result<_>>()?,

@@ -195,6 +195,11 @@ pub(super) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// Its place in the file.
+    pub(super) fn key(&self) -> &str {
+        &self.path
+    }
+
     /// An error at this value. The problem continues a sentence that begins with the key.
     pub(super) fn error(&self, problem: impl std::fmt::Display) -> Error {
         self.text.error_at(self.value.span().start, &self.path, format!("`{}` {problem}", self.path))

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use super::SceneFile;
-use super::forms;
-use super::parts::{Obstacle, Pins, Select, Source, Start, Turn};
+use super::parts::{Fabric, Named, Obstacle, Other, Pins, Select, Source, Start, Turn};
+use super::{SceneFile, Surface, forms, load_mesh};
 use crate::cloth::hold::{Hold, Selection};
 use crate::cloth::motion::Motion;
 use crate::cloth::settings::Settings;
@@ -25,12 +24,17 @@ pub(super) fn toml(file: &SceneFile) -> String {
     page.comment("A scene of taut, in SI units: metres, seconds, kilograms. Right-handed, +y is up.");
     page.comment("Every key that is left out has the default of taut::scene::file, which explains them all.");
     page.line("name", &text(&file.name), "");
-    fabric(&mut page, file);
-    for pins in &file.pins {
-        self::pins(&mut page, pins);
+    for (index, one) in file.fabrics.iter().enumerate() {
+        fabric(&mut page, one, file);
+        for pins in file.pins.iter().filter(|pins| pins.cloth == Some(index)) {
+            self::pins(&mut page, pins, "cloth.pins");
+        }
+    }
+    for pins in file.pins.iter().filter(|pins| pins.cloth.is_none()) {
+        self::pins(&mut page, pins, "pins");
     }
     for obstacle in &file.solids {
-        solid(&mut page, obstacle);
+        solid(&mut page, obstacle, file);
     }
     world(&mut page, &file.settings);
     solver(&mut page, &file.settings);
@@ -127,9 +131,8 @@ fn turn(turn: Turn) -> String {
     }
 }
 
-fn fabric(page: &mut Page, file: &SceneFile) {
-    let fabric = &file.fabric;
-    page.head("[cloth]", "");
+fn fabric(page: &mut Page, fabric: &Fabric, file: &SceneFile) {
+    page.head(if file.fabrics.len() > 1 { "[[cloth]]" } else { "[cloth]" }, "");
     let rope = match &fabric.source {
         Source::Sheet(sheet) => {
             page.line("generator", "\"sheet\"", "a flat grid of quads; or chain, or mesh = \"file.obj\"");
@@ -149,8 +152,9 @@ fn fabric(page: &mut Page, file: &SceneFile) {
             page.line("length", &format!("{length:?}"), "m, along +x");
             true
         }
-        Source::Mesh { file, pair_triangles, warp, scale } => {
+        Source::Mesh { file, options: load_mesh::Options { pair_triangles, warp, scale, up } } => {
             page.line("mesh", &text(file), "in the folder of this file, or below");
+            page.unless("up", up, &"y", "the axis of the mesh file that points up");
             page.unless("pair_triangles", pair_triangles, &false, "join triangles that came from quads");
             page.unless("warp", warp, &"auto", "where the warp of triangles runs");
             page.unless("scale", scale, &1.0, "m per unit of the mesh file");
@@ -187,6 +191,16 @@ fn fabric(page: &mut Page, file: &SceneFile) {
     }
     for one in &fabric.overrides {
         edge(page, one);
+    }
+    for Other { select, density, shear, bending } in &fabric.others {
+        page.head("[[cloth.fabrics]]", "faces of another fabric");
+        match select {
+            Named::Group(name) => page.line("group", &text(name), ""),
+            Named::Color(color) => page.line("color", &text(color.as_str()), ""),
+        }
+        page.number("density", *density, "kg/m²");
+        page.number("shear", *shear, "N/m");
+        page.number("bending", *bending, "N·m");
     }
 }
 
@@ -230,13 +244,14 @@ fn edge(page: &mut Page, edge: &EdgeOverride) {
     }
 }
 
-fn pins(page: &mut Page, pins: &Pins) {
-    page.head("[[pins]]", "");
+fn pins(page: &mut Page, pins: &Pins, key: &str) {
+    page.head(&format!("[[{key}]]"), "");
     match &pins.select {
         Select::At(parts) => match &parts[..] {
             [part] => page.line("at", &text(part), PARTS_COMMENT),
             parts => page.line("at", &list(parts), PARTS_COMMENT),
         },
+        Select::Color(color) => page.line("color", &text(color.as_str()), "of vertices of the mesh file"),
         Select::Selection(Selection::Indices(indices)) => page.line("indices", &list(indices), ""),
         Select::Selection(Selection::Box { min, max }) => {
             page.line("box", &format!("{{ min = {}, max = {} }}", list(min), list(max)), "m");
@@ -254,7 +269,7 @@ fn pins(page: &mut Page, pins: &Pins) {
     }
     page.option("until", pins.until, "let go after so long, s");
     if let Some(motion) = &pins.motion {
-        self::motion(page, "[pins.motion]", motion, pins.center);
+        self::motion(page, &format!("[{key}.motion]"), motion, pins.center);
     }
 }
 
@@ -278,7 +293,7 @@ fn motion(page: &mut Page, head: &str, motion: &Motion, center: Option<[f32; 3]>
     let _ = writeln!(page.text, "]");
 }
 
-fn solid(page: &mut Page, obstacle: &Obstacle) {
+fn solid(page: &mut Page, obstacle: &Obstacle, file: &SceneFile) {
     page.head("[[solids]]", "");
     forms::write(page, &obstacle.form);
     page.vector("translation", obstacle.translation, "m");
@@ -287,9 +302,10 @@ fn solid(page: &mut Page, obstacle: &Obstacle) {
     }
     page.unless("velocity", &obstacle.velocity, &[0.0; 3], "m/s");
     page.unless("angular_velocity", &obstacle.angular_velocity, &[0.0; 3], "rad/s");
-    page.number("thickness", obstacle.thickness, "distance that cloth keeps, m");
-    page.number("friction", obstacle.friction, "static: cloth stays on slopes up to this");
-    page.number("sliding_friction", obstacle.sliding_friction, "kinetic, not above the static one");
+    let Surface { thickness, friction, sliding_friction } = file.surface(obstacle);
+    page.number("thickness", thickness, "distance that cloth keeps, m");
+    page.number("friction", friction, "static: cloth stays on slopes up to this");
+    page.number("sliding_friction", sliding_friction, "kinetic, not above the static one");
     page.unless("restitution", &obstacle.restitution, &0.0, "part of the speed after an impact");
     if let Some(motion) = &obstacle.motion {
         self::motion(page, "[solids.motion]", motion, None);
