@@ -26,7 +26,7 @@ fn subject() -> Scene {
 }
 
 fn settings() -> Settings {
-    Settings { method: Method::YarnSweep(YarnSweep::default()), ..Default::default() }
+    Settings { method: Method::YarnSweep(YarnSweep::default()), keep_previous: true, ..Default::default() }
 }
 
 fn build(gpu: &Gpu) -> Cloth {
@@ -96,6 +96,10 @@ fn calls(gpu: &Gpu, checkpoint: Vec<u8>) -> Vec<(&'static str, Call)> {
         ("snapshot_async", Box::new(|cloth| pollster::block_on(cloth.snapshot_async()).map(nothing))),
         ("velocities", Box::new(|cloth| cloth.velocities().map(nothing))),
         ("velocities_async", Box::new(|cloth| pollster::block_on(cloth.velocities_async()).map(nothing))),
+        ("previous_positions", Box::new(|cloth| cloth.previous_positions().map(nothing))),
+        ("previous_positions_async", {
+            Box::new(|cloth| pollster::block_on(cloth.previous_positions_async()).map(nothing))
+        }),
         ("pin_forces", Box::new(|cloth| cloth.pin_forces().map(nothing))),
         ("pin_forces_async", Box::new(|cloth| pollster::block_on(cloth.pin_forces_async()).map(nothing))),
         ("constraint_forces", Box::new(|cloth| cloth.constraint_forces().map(nothing))),
@@ -157,7 +161,7 @@ fn calls_without_device() -> Vec<(&'static str, Call)> {
 const MAKERS: [&str; 4] = ["on_gpu", "on_gpu_async", "on_backend", "on_backend_async"];
 
 /// What only looks at the host's side.
-const ACCESSORS: [&str; 17] = [
+const ACCESSORS: [&str; 18] = [
     "bytes_moved",
     "longest_submission",
     "checkpoint_size",
@@ -170,6 +174,7 @@ const ACCESSORS: [&str; 17] = [
     "normal_buffer",
     "phase_seconds",
     "position_buffer",
+    "previous_position_buffer",
     "program",
     "reason",
     "settings",

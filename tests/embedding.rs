@@ -385,6 +385,78 @@ fn the_buffers_draw_as_they_are() {
     assert_eq!(draw(&gpu, &on(&gpu, scene::sheet(9).unwrap())).iter().filter(|pixel| pixel[3] == 255).count(), covered);
 }
 
+/// What the last frame did, without what was no motion: a renderer draws it as a motion vector.
+#[test]
+fn previous_positions_are_those_at_the_start_of_the_last_frame() {
+    let kept = || {
+        let mut scene = scene::hang(9).unwrap();
+        scene.settings.keep_previous = true;
+        scene
+    };
+    let now = |cloth: &Cloth| cloth.snapshot().unwrap().positions;
+    let before = |cloth: &Cloth| cloth.previous_positions().unwrap();
+    let farthest = |cloth: &Cloth| {
+        let apart = |(a, b): (&[f32; 3], &[f32; 3])| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f32>().sqrt();
+        now(cloth).iter().zip(&before(cloth)).map(apart).fold(0.0, f32::max)
+    };
+    for gpu in [None, gpu()] {
+        let made = |scene: Scene| match &gpu {
+            Some(gpu) => Cloth::on_gpu(gpu, scene).unwrap(),
+            None => Cloth::on_cpu(scene).unwrap(),
+        };
+        let mut cloth = made(kept());
+        assert_eq!(before(&cloth), now(&cloth), "before the first frame");
+        for _ in 0..3 {
+            let start = now(&cloth);
+            cloth.step(&frame(FRAME)).unwrap();
+            assert_eq!(before(&cloth), start);
+        }
+        let moved = farthest(&cloth);
+        assert!(moved > 1e-3, "{moved}");
+        // What is too short to be simulated moves nothing.
+        cloth.step(&frame(0.0)).unwrap();
+        assert_eq!(before(&cloth), now(&cloth));
+        cloth.step(&frame(FRAME)).unwrap();
+        cloth.step(&frame(2e-5)).unwrap();
+        assert_eq!(before(&cloth), now(&cloth));
+        // A jump of ten metres is none of a frame.
+        cloth.teleport(Pose { rotation: [0.0, 0.6, 0.0, 0.8], translation: [0.0, 10.0, 0.0] }).unwrap();
+        cloth.step(&frame(FRAME)).unwrap();
+        assert!(before(&cloth)[40][1] > 8.0 && farthest(&cloth) < 0.1, "{}", farthest(&cloth));
+        let saved = cloth.checkpoint().unwrap();
+        cloth.reset().unwrap();
+        assert_eq!(before(&cloth), now(&cloth));
+        cloth.restore(&saved).unwrap();
+        assert_eq!(before(&cloth), now(&cloth));
+        // It begins while a cloth runs, and is not there otherwise.
+        let mut plain = made(scene::hang(9).unwrap());
+        plain.step(&frame(FRAME)).unwrap();
+        assert!(plain.previous_position_buffer().is_none());
+        assert!(matches!(plain.previous_positions(), Err(Error::Field { .. })));
+        plain.change(|settings| settings.keep_previous = true).unwrap();
+        assert_eq!(before(&plain), now(&plain));
+        let start = now(&plain);
+        plain.step(&frame(FRAME)).unwrap();
+        assert_eq!(before(&plain), start);
+        plain.change(|settings| settings.keep_previous = false).unwrap();
+        assert!(plain.previous_position_buffer().is_none());
+        let Some(gpu) = &gpu else { continue };
+        let buffer = cloth.previous_position_buffer().unwrap();
+        assert!(buffer.usage().contains(wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::STORAGE));
+        assert_eq!(buffer.size(), cloth.position_buffer().unwrap().size());
+        // Recorded frames keep it as well, those without a length included.
+        let start = now(&cloth);
+        let mut recorded = encoder(gpu);
+        cloth.encode_step(&mut recorded, &frame(FRAME)).unwrap();
+        submit(gpu, recorded);
+        assert_eq!(before(&cloth), start);
+        let mut recorded = encoder(gpu);
+        assert_eq!(cloth.encode_step(&mut recorded, &frame(0.0)).unwrap(), 0);
+        submit(gpu, recorded);
+        assert_eq!(before(&cloth), now(&cloth));
+    }
+}
+
 /// Draws the cloth from above with its own buffers into 64 × 64 pixels; the color is the absolute normal.
 fn draw(gpu: &Gpu, cloth: &Cloth) -> Vec<[u8; 4]> {
     let device = gpu.device();
@@ -725,6 +797,7 @@ const CHANGES: &[Changing] = &[
     ("elasticity", false, |settings| settings.elasticity = taut::Elasticity::Implicit),
     ("submissions", false, |settings| settings.dispatches_per_submission = 50),
     ("budget", false, |settings| settings.dispatch_budget = 5000),
+    ("previous", true, |settings| settings.keep_previous = true),
     ("rounds", true, |settings| settings.contact_rounds = 2),
     ("area", true, |settings| settings.area_limit = Some([0.95, 1.05])),
     ("stepping", true, |settings| settings.stepping = taut::Stepping::Bdf2),

@@ -307,6 +307,7 @@ enum Change {
     Elasticity(Elasticity),
     Submissions(u32),
     Budget(u64),
+    Previous(bool),
 }
 
 #[derive(Clone, Debug)]
@@ -380,6 +381,7 @@ fn change() -> impl Strategy<Value = Change> {
         1 => elasticity().prop_map(Change::Elasticity),
         1 => (0..300u32).prop_map(Change::Submissions),
         1 => (0..2000u64).prop_map(Change::Budget),
+        1 => any::<bool>().prop_map(Change::Previous),
     ]
 }
 
@@ -684,6 +686,7 @@ fn slide(settings: &mut Settings, change: &Change) {
         Change::Elasticity(elasticity) => settings.elasticity = elasticity,
         Change::Submissions(most) => settings.dispatches_per_submission = most,
         Change::Budget(budget) => settings.dispatch_budget = budget,
+        Change::Previous(kept) => settings.keep_previous = kept,
     }
 }
 

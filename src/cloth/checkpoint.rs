@@ -140,8 +140,10 @@ impl Cloth {
         let commands = self.fields.get::<[f32; 4]>("commands")?.to_vec();
         self.fields = fields;
         self.fields.get_mut::<[f32; 4]>("commands")?.copy_from_slice(&commands);
+        // To be where one was is no motion.
+        self.fields.copy("vertices", "frame_starts")?;
         if let Engine::Gpu(runner) = &self.engine {
-            for spec in self.fields.specs().iter().filter(|spec| saved(spec)) {
+            for spec in self.fields.specs().iter().filter(|spec| saved(spec) || spec.state) {
                 runner.write(&self.fields, spec.name)?;
             }
         }

@@ -309,7 +309,7 @@ impl Cloth {
     ///
     /// The closure gets a copy of them, which is checked before anything changes. Only what has kernels that this cloth
     /// never had, another solver or a first `area_limit`, compiles and waits on a GPU. Another [`Settings::method`],
-    /// `area_limit`, `stepping` or `contact_rounds` records the step anew; everything else costs nothing. Second-order
+    /// `area_limit`, `stepping`, `contact_rounds` or `keep_previous` records the step anew; everything else costs nothing. Second-order
     /// steps begin with an Euler step, as after [`Cloth::teleport`].
     ///
     /// [`Settings::stages`] are what a cloth was made with and stay so, as do the fields of a solver of the user's own:
@@ -369,8 +369,10 @@ impl Cloth {
             // Euler steps keep no past that a second-order step could go on from: moving to the same place forgets it.
             self.relocation.get_or_insert_default();
         }
+        let begins = settings.keep_previous && !self.settings.keep_previous;
         self.settings = settings;
-        Ok(())
+        // What was kept before, if anything, is of another time.
+        if begins { self.stand_still() } else { Ok(()) }
     }
 
     fn writer<'a>(&'a self, settings: &'a Settings) -> Writer<'a> {
@@ -409,7 +411,7 @@ impl Cloth {
 
     async fn run_frame(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
         if !self.begin(input, None)? {
-            return Ok(());
+            return self.stand_still();
         }
         let (commanded, cancel) = (!self.commanded.is_empty(), self.cancel.as_ref());
         self.dispatches = match &mut self.engine {
@@ -436,10 +438,14 @@ impl Cloth {
     /// substep.
     pub fn encode_step(&mut self, encoder: &mut wgpu::CommandEncoder, input: &FrameInput<'_>) -> Result<u64> {
         self.runner()?;
-        if !self.begin(input, Some(self.settings.dispatch_budget))? {
+        let moves = self.begin(input, Some(self.settings.dispatch_budget))?;
+        let runner = self.runner()?;
+        if !moves {
+            if self.settings.keep_previous {
+                runner.record_copy(encoder, "vertices", "frame_starts");
+            }
             return Ok(0);
         }
-        let runner = self.runner()?;
         runner.record_inputs(encoder, &uploads(&self.fields, !self.commanded.is_empty()))?;
         runner.encode(encoder);
         self.dispatches = self.recorded.program.dispatch_count();
@@ -573,6 +579,15 @@ impl Cloth {
         };
         Inputs::new(&mut self.fields).set("frame", frame)?;
         Ok(true)
+    }
+
+    /// A frame in which nothing moved: it starts where it ends.
+    fn stand_still(&mut self) -> Result<()> {
+        match &self.engine {
+            _ if !self.settings.keep_previous => Ok(()),
+            Engine::Cpu(_) => self.fields.copy("vertices", "frame_starts"),
+            Engine::Gpu(runner) => runner.copy("vertices", "frame_starts"),
+        }
     }
 
     fn plan(&self, dt: f32) -> Result<Plan> {

@@ -31,6 +31,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             area_limit,
             stepping,
             contact_rounds,
+            keep_previous,
             // What decides the plan or is told every frame.
             strain_limit: _,
             stretch_min: _,
@@ -45,7 +46,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             dispatches_per_submission: _,
             dispatch_budget: _,
         } = settings;
-        (*area_limit, *stepping, *contact_rounds)
+        (*area_limit, *stepping, *contact_rounds, *keep_previous)
     };
     a.method == b.method && recorded(a) == recorded(b)
 }

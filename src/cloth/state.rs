@@ -138,6 +138,7 @@ pub(super) fn write_state(
         .map(|(position, inverse_mass)| Vertex { position: (*position).into(), inverse_mass })
         .collect();
     fields.get_mut("vertices")?.copy_from_slice(&vertices);
+    fields.get_mut("frame_starts")?.copy_from_slice(&vertices);
     let padded = |vectors: &[[f32; 3]]| vectors.iter().map(|[x, y, z]| [*x, *y, *z, 0.0]).collect::<Vec<[f32; 4]>>();
     fields.get_mut("starts")?.copy_from_slice(&padded(positions));
     fields.get_mut("previous_positions")?.copy_from_slice(&padded(positions));

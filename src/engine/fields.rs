@@ -286,6 +286,14 @@ impl Fields {
         view_mut(&self.specs[index], self.data[index].words_mut())
     }
 
+    /// Copies a field to one of as many words.
+    pub(crate) fn copy(&mut self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (self.index(from)?, self.index(to)?);
+        let words = self.words(from).to_vec();
+        self.words_mut(to).copy_from_slice(&words);
+        Ok(())
+    }
+
     /// All words of a field by number.
     pub fn words(&self, index: usize) -> &[u32] {
         self.data[index].words()

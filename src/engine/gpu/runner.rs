@@ -271,6 +271,18 @@ impl Runner {
         Ok(())
     }
 
+    /// Records the copy of a field to one that is as long; nothing where one of them is not here.
+    pub(crate) fn record_copy(&self, encoder: &mut wgpu::CommandEncoder, from: &str, to: &str) {
+        if let (Some(from), Some(to)) = (self.named(from), self.named(to)) {
+            encoder.copy_buffer_to_buffer(from, 0, to, 0, from.size());
+        }
+    }
+
+    /// [`Runner::record_copy`], submitted.
+    pub(crate) fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.submit_scoped(|encoder| self.record_copy(encoder, from, to))
+    }
+
     /// Records the whole program into one compute pass, loops unrolled to their bounds.
     pub(crate) fn encode(&self, encoder: &mut wgpu::CommandEncoder) {
         let mut pass = begin(encoder, None);
