@@ -390,6 +390,7 @@ fn hold() -> impl Strategy<Value = Hold> {
         2 => Just(Hold::Fixed),
         2 => wild_vector(-1.0..1.0).prop_map(|normal| Hold::Plane { normal }),
         2 => wild_vector(-1.0..1.0).prop_map(|direction| Hold::Line { direction }),
+        2 => prop_oneof![wild(1.0..1e3), wild(1e6..1e9)].prop_map(|stiffness| Hold::Soft { stiffness }),
         2 => Just(Hold::Free),
     ]
 }

@@ -117,6 +117,8 @@ const CALLS: &[(&str, Call)] = &[
         cloth.change(|settings| settings.method = Method::Custom(Arc::new(Broken(method("fast-projection")))))
     }),
     ("hold: a pin among others", |cloth| cloth.hold(&[40, 0], Hold::Fixed)),
+    ("hold: no stiffness", |cloth| cloth.hold(&[40], Hold::Soft { stiffness: 0.0 })),
+    ("hold: a stiffness without an end", |cloth| cloth.hold(&[40], Hold::Soft { stiffness: f32::INFINITY })),
     ("hold: no vertex", |cloth| cloth.hold(&[40, 4000], Hold::Fixed)),
     ("hold: no normal", |cloth| cloth.hold(&[40], Hold::Plane { normal: [0.0; 3] })),
     ("move_solid: none", |cloth| cloth.move_solid(7, Pose::default(), [0.0; 3], [0.0; 3])),

@@ -12,7 +12,7 @@ use crate::solid::SolidRow;
 use crate::stage::freedom::FREE;
 
 impl Cloth {
-    /// Holds vertices from the next frame on, where they are then: on a plane, on a line, or in place;
+    /// Holds vertices from the next frame on, where they are then: on a plane, on a line, in place, or by a spring;
     /// [`Hold::Free`] releases them. Targets in [`crate::FrameInput::pin_targets`] move what is held; the rest moves
     /// freely. [`Cloth::reset`] and [`Cloth::set_state`] keep the holds, at the new places; [`Cloth::teleport`] turns
     /// them with the cloth. On a GPU a hold takes effect with the next submission, before anything recorded but not yet
@@ -35,8 +35,8 @@ impl Cloth {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Command`] for a pinned or unknown vertex, [`Error::OutOfRange`] or [`Error::NotFinite`] for a normal or
-    /// direction; then nothing has changed.
+    /// [`Error::Command`] for a pinned or unknown vertex, [`Error::OutOfRange`] or [`Error::NotFinite`] for a normal,
+    /// direction or stiffness; then nothing has changed.
     pub fn hold(&mut self, vertices: &[u32], hold: Hold) -> Result<()> {
         let row = hold.row()?;
         for (index, vertex) in vertices.iter().copied().enumerate() {
@@ -67,7 +67,9 @@ impl Cloth {
         }
         let turn = moved.map_or(Quat::IDENTITY, |pose| Quat::from_array(pose.rotation));
         for (vertex, hold) in self.fields.get_mut::<[f32; 4]>("holds")?.iter_mut().enumerate() {
-            if *hold != FREE {
+            // The device moves the anchor of a spring with the cloth.
+            let kept = *hold == FREE || (moved.is_some() && hold[3] < 0.0);
+            if !kept {
                 let [x, y, z, w] = *hold;
                 *hold = (turn * Vec3::new(x, y, z)).extend(w).to_array();
                 self.rehold.push(vertex as u32);

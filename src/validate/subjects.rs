@@ -106,6 +106,7 @@ pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
     cloth.hold(&[0], Hold::Fixed)?;
     cloth.hold(&[size - 1], Hold::Line { direction: [1.0, 2.0, 0.5] })?;
     cloth.hold(&[size * size - 1, size * size - size], Hold::Plane { normal: [0.1, 1.0, 0.3] })?;
+    cloth.hold(&[size / 2, size * size / 2], Hold::Soft { stiffness: 20.0 })?;
     Ok(cloth)
 }
 
