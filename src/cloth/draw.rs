@@ -69,13 +69,16 @@ impl Cloth {
         }
     }
 
-    /// Unit normals as a vertex buffer, laid out like the positions. `None` on the CPU.
+    /// Unit normals as a vertex buffer, laid out like the positions: means of those of the triangles at a vertex, by
+    /// area. They point to the side from which the corners of the triangles go around counter-clockwise. `None` on the
+    /// CPU.
     pub fn normal_buffer(&self) -> Option<&wgpu::Buffer> {
         self.runner().ok()?.named("normals")
     }
 
-    /// Corners of the triangles to draw, `Uint32`, and their number. `None` on the CPU.
+    /// Corners of the triangles to draw, `Uint32`, and their number. They go around as those of the mesh's faces do;
+    /// counter-clockwise is the front, to which the normals point. `None` on the CPU.
     pub fn index_buffer(&self) -> Option<(&wgpu::Buffer, u32)> {
-        Some((self.runner().ok()?.named("triangles")?, self.basis.sizes.of(Domain::TRIANGLE_CORNERS) as u32))
+        Some((self.runner().ok()?.named("triangles")?, self.fields.sizes().of(Domain::TRIANGLE_CORNERS) as u32))
     }
 }

@@ -76,6 +76,8 @@ pub struct Cloth {
     rehold: Vec<u32>,
     /// What is around the cloth.
     solids: Vec<Solid>,
+    /// The same as each was when it came.
+    first_solids: Vec<Solid>,
     /// Time of frames that were too short to be simulated on their own \[s\].
     saved_time: f32,
     /// Gusts that have passed at the origin, without the whole ones.
@@ -98,9 +100,6 @@ struct Basis {
     mesh: Mesh,
     topology: Topology,
     start: Vec<[f32; 3]>,
-    /// Where the solids started.
-    solids: Vec<Solid>,
-    sizes: Sizes,
     pinned: Vec<bool>,
     step_bounds: StepBounds,
     /// Mean mass of the free vertices \[kg\].
@@ -114,8 +113,8 @@ struct Basis {
 
 impl Basis {
     /// What an elastic solve is told of this cloth.
-    fn elastic(&self, damping: f32) -> Elastic {
-        let Self { sizes, mean_mass, lightness, step_bounds, .. } = self;
+    fn elastic(&self, sizes: &Sizes, damping: f32) -> Elastic {
+        let Self { mean_mass, lightness, step_bounds, .. } = self;
         Elastic::new(sizes.vertices(), *mean_mass, *lightness, step_bounds.explicit_step(), damping, sizes.bends())
     }
 }
@@ -154,7 +153,8 @@ impl Cloth {
     pub fn on_cpu(scene: Scene) -> Result<Self> {
         check_available(&scene)?;
         let (basis, solids, settings, fields, recorded) = set_up(scene)?;
-        let runner = cpu::Runner::new(&first(&basis, &settings).every_kernel(&recorded.plan)?, &fields)?;
+        let runner =
+            cpu::Runner::new(&first(&basis, &settings, fields.sizes()).every_kernel(&recorded.plan)?, &fields)?;
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Cpu(runner), recorded))
     }
 
@@ -176,7 +176,8 @@ impl Cloth {
         check_available(&scene)?;
         let (basis, solids, settings, fields, recorded) = set_up(scene)?;
         let mut runner =
-            runner::Runner::new(gpu, &first(&basis, &settings).every_kernel(&recorded.plan)?, &fields).await?;
+            runner::Runner::new(gpu, &first(&basis, &settings, fields.sizes()).every_kernel(&recorded.plan)?, &fields)
+                .await?;
         runner.assemble(&recorded.program)?;
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
     }
@@ -244,6 +245,7 @@ impl Cloth {
             impelled: false,
             held: 0,
             rehold: Vec::new(),
+            first_solids: solids.clone(),
             solids,
             saved_time: 0.0,
             gust_phase: 0.0,
@@ -355,7 +357,7 @@ impl Cloth {
                 self.fields.index(spec.name)?;
             }
             let recorded = self.writer(&settings).record(self.recorded.asked, None)?;
-            let every = first(&self.basis, &settings).every_kernel(&recorded.plan)?;
+            let every = first(&self.basis, &settings, self.fields.sizes()).every_kernel(&recorded.plan)?;
             match &mut self.engine {
                 Engine::Cpu(runner) => *runner = cpu::Runner::new(&every, &self.fields)?,
                 Engine::Gpu(runner) => {
@@ -376,7 +378,7 @@ impl Cloth {
     }
 
     fn writer<'a>(&'a self, settings: &'a Settings) -> Writer<'a> {
-        Writer { basis: &self.basis, settings, frame: self.frame, held: self.held > 0 }
+        Writer { basis: &self.basis, settings, sizes: self.fields.sizes(), frame: self.frame, held: self.held > 0 }
     }
 
     /// Simulates a frame. On a GPU this submits to the queue and waits for it.
@@ -537,14 +539,15 @@ impl Cloth {
         self.place_holds()?;
         self.unfinished = true;
         let Pose { rotation, translation } = relocation.unwrap_or_default();
+        let sizes = *self.fields.sizes();
         let stages = Stages {
             settings: &self.settings,
             plan: &plan,
-            elastic: self.basis.elastic(self.settings.damping),
+            elastic: self.basis.elastic(&sizes, self.settings.damping),
             gust_phase: self.gust_phase,
         };
         let constrained = self.held > 0 || !self.solids.is_empty();
-        stages.inputs(constrained, &self.basis.sizes, &mut Inputs::new(&mut self.fields))?;
+        stages.inputs(constrained, &sizes, &mut Inputs::new(&mut self.fields))?;
         if let Some(wind) = &self.settings.wind {
             self.gust_phase = wind.later(self.gust_phase, dt);
         }
@@ -674,6 +677,6 @@ fn uploads(fields: &Fields, commanded: bool) -> Vec<(&'static str, &[u8])> {
 }
 
 /// Records for a cloth that has not moved.
-fn first<'a>(basis: &'a Basis, settings: &'a Settings) -> Writer<'a> {
-    Writer { basis, settings, frame: 0, held: false }
+fn first<'a>(basis: &'a Basis, settings: &'a Settings, sizes: &'a Sizes) -> Writer<'a> {
+    Writer { basis, settings, sizes, frame: 0, held: false }
 }

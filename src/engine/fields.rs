@@ -238,6 +238,18 @@ impl Fields {
         Ok(Self { sizes, specs, data })
     }
 
+    /// The same fields with other numbers of elements; what has another length is zeroed.
+    pub(crate) fn resized(&self, sizes: Sizes) -> Self {
+        let mut fields = Self { sizes, ..self.clone() };
+        for (spec, block) in fields.specs.iter().zip(&mut fields.data) {
+            let length = sizes.of(spec.domain) * spec.stride / 4;
+            if block.length != length {
+                *block = Block::zeroed(length);
+            }
+        }
+        fields
+    }
+
     /// Number of elements of every domain.
     pub fn sizes(&self) -> &Sizes {
         &self.sizes
