@@ -16,6 +16,7 @@ pub(crate) mod settings;
 pub(crate) mod stages;
 mod state;
 pub mod substeps;
+pub mod texture;
 mod user;
 mod world;
 
