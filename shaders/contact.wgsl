@@ -104,7 +104,7 @@ fn collide(invocation: Invocation) {
     }
     let first = range.arguments.x == 1u;
     let vertex = vertices[v];
-    let hold = holds[v];
+    let hold = rigid(holds[v]);
     if (first) {
         contacts[v] = Contact(vec3<f32>(), 0u, reactions[v].xyz, 0.0);
     }
@@ -131,7 +131,7 @@ fn collide(invocation: Invocation) {
         // It pulls: the vertex is released, and the next projection moves it.
         contacts[v].solid = 0u;
         contacts[v].base = reactions[v].xyz;
-        found_constraints[v] = hold;
+        found_constraints[v] = limited_by(holds[v], vertex.inverse_mass);
         return;
     }
     let solid = solids[nearest];

@@ -138,7 +138,7 @@ fn apply_stiffness(invocation: Invocation) {
         var product = vec3<f32>();
         if (mass > 0.0) {
             let here = searches[v].xyz;
-            product = allowed(v, mass * here - damped() * stiffness_force(v));
+            product = filtered(v, mass * here - damped() * stiffness_force(v));
             curvature = dot(here, product);
         }
         products[v] = vec4<f32>(product, 0.0);
@@ -149,7 +149,8 @@ fn apply_stiffness(invocation: Invocation) {
     }
 }
 
-// r = S τ² (f + K u), f with what the start of the solve took from it. Nothing where a vertex is pinned.
+// r = S τ² (f + K u), f with what the start of the solve took from it. Nothing where a vertex is pinned. A spring that
+// holds a vertex adds to its mass, which is known only now.
 @compute @workgroup_size(GROUP)
 fn elastic_residual(invocation: Invocation) {
     let v = element(invocation);
@@ -157,8 +158,14 @@ fn elastic_residual(invocation: Invocation) {
         return;
     }
     var residual = vec3<f32>();
-    if (elastic_scales[v].w > 0.0) {
-        residual = allowed(v, (clock.span * clock.span) * elastic_forces[v].xyz + damped() * stiffness_force(v));
+    let mass = elastic_scales[v].w;
+    if (mass > 0.0) {
+        residual = filtered(v, (clock.span * clock.span) * elastic_forces[v].xyz + damped() * stiffness_force(v));
+        if (softly(v)) {
+            let whole = mass / constraints[v].w;
+            let diagonal = vec3<f32>(1.0) / elastic_scales[v].xyz + vec3<f32>(whole - mass);
+            elastic_scales[v] = vec4<f32>(vec3<f32>(1.0) / diagonal, whole);
+        }
     }
     elastic_residuals[v] = vec4<f32>(residual, 0.0);
 }
@@ -171,7 +178,11 @@ fn apply_elastic(invocation: Invocation) {
         return;
     }
     displacements[v] += elastic_solutions[v];
-    elastic_motions[v] = vec4<f32>(allowed(v, elastic_motions[v].xyz + elastic_solutions[v].xyz), 0.0);
+    var kept = vec3<f32>();
+    if (!softly(v)) {
+        kept = allowed(v, elastic_motions[v].xyz + elastic_solutions[v].xyz);
+    }
+    elastic_motions[v] = vec4<f32>(kept, 0.0);
 }
 
 // A pin bears what the springs have become at the end of the prediction; the force at its start is counted elsewhere.

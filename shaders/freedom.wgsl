@@ -10,6 +10,38 @@ fn left_by(constraint: vec4<f32>, motion: vec3<f32>) -> vec3<f32> {
     return constraint.w * motion + ((1.0 - 2.0 * constraint.w) * dot(constraint.xyz, motion)) * constraint.xyz;
 }
 
+// How much heavier a hold makes a vertex, as a part of its mass: τ² k/m by a spring of k N/m, which is (0, −k).
+fn heavier(hold: vec4<f32>, inverse_mass: f32) -> f32 {
+    return (clock.span * clock.span) * (max(-hold.w, 0.0) * inverse_mass);
+}
+
+// What a hold makes of a vertex in this substep. A spring forbids nothing: S = I/(1 + τ² k/m), so that S/m is
+// 1/(m + τ² k).
+fn limited_by(hold: vec4<f32>, inverse_mass: f32) -> vec4<f32> {
+    if (hold.w < 0.0) {
+        return vec4<f32>(0.0, 0.0, 0.0, 1.0 / (1.0 + heavier(hold, inverse_mass)));
+    }
+    return hold;
+}
+
+// What a hold forbids outright.
+fn rigid(hold: vec4<f32>) -> vec4<f32> {
+    return select(hold, vec4<f32>(0.0, 0.0, 0.0, 1.0), hold.w < 0.0);
+}
+
+// Whether a spring holds the vertex and nothing else does.
+fn softly(v: u32) -> bool {
+    return frame.constrained != 0u && constraints[v].w > 0.0 && constraints[v].w < 1.0;
+}
+
+// What the constraint of a vertex leaves of a force: a spring leaves all of it, it only adds to the mass.
+fn filtered(v: u32, force: vec3<f32>) -> vec3<f32> {
+    if (softly(v)) {
+        return force;
+    }
+    return allowed(v, force);
+}
+
 // What the constraint of a vertex leaves of its motion.
 fn allowed(v: u32, motion: vec3<f32>) -> vec3<f32> {
     if (frame.constrained == 0u) {

@@ -1,5 +1,6 @@
 // Holds: vertices that the caller keeps in place, on a plane or on a line (Baraff & Witkin 1998, section 5.1). What
-// they may do is written to `constraints`, in whose terms the projection and the elastic solve move them.
+// they may do is written to `constraints`, in whose terms the projection and the elastic solve move them. Those on a
+// spring are drawn to their anchor by a backward Euler step, stable at any stiffness.
 
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read_write> displacements: array<vec4<f32>>;
@@ -23,8 +24,12 @@ fn hold_vertex(invocation: Invocation) {
         found_constraints[v] = vec4<f32>(0.0, 0.0, 0.0, 1.0);
         return;
     }
+    let soft = hold.w < 0.0;
     if (anchors[v].w == 0.0) {
         anchors[v] = vec4<f32>(vertex.position, 1.0);
+    } else if (soft && frame.relocated != 0u && clock.substep == 1u) {
+        // A vertex on a spring is not at its anchor, which is moved with the cloth.
+        anchors[v] = vec4<f32>(turned(frame.rotation, anchors[v].xyz) + frame.translation, 1.0);
     }
     // What slides on a plane or a line gets far away from where it was; only what is fixed goes back there.
     var way = vec3<f32>();
@@ -32,14 +37,27 @@ fn hold_vertex(invocation: Invocation) {
         way = anchors[v].xyz - vertex.position;
     }
     if (frame.commanded != 0u && commands[v].w == TARGET) {
-        way = (commands[v].xyz - vertex.position) / f32(clock.substeps - clock.substep + 1u);
+        let parts = f32(clock.substeps - clock.substep + 1u);
+        if (soft) {
+            anchors[v] += vec4<f32>((commands[v].xyz - anchors[v].xyz) / parts, 0.0);
+            way = anchors[v].xyz - vertex.position;
+        } else {
+            way = (commands[v].xyz - vertex.position) / parts;
+        }
         if (clock.substep == clock.substeps) {
             anchors[v] = commands[v];
         }
     }
     let beyond = displacements[v].xyz - way;
-    let left = left_by(hold, beyond);
+    var left = left_by(hold, beyond);
+    var taken = beyond - left;
+    if (soft) {
+        // Of beyond and not of what is left of it: a weak spring takes little.
+        let more = heavier(hold, vertex.inverse_mass);
+        taken = (more / (1.0 + more)) * beyond;
+        left = beyond - taken;
+    }
     displacements[v] = vec4<f32>(way + left, 0.0);
-    reactions[v] += vec4<f32>((clock.force / vertex.inverse_mass) * (beyond - left), 0.0);
-    found_constraints[v] = hold;
+    reactions[v] += vec4<f32>((clock.force / vertex.inverse_mass) * taken, 0.0);
+    found_constraints[v] = limited_by(hold, vertex.inverse_mass);
 }

@@ -15,6 +15,7 @@
 @group(0) @binding(8) var<storage, read_write> found_faults: array<atomic<u32>>; // faults
 @group(0) @binding(9) var<storage, read> faults: array<u32>;
 @group(0) @binding(10) var<storage, read_write> previous_velocities: array<vec4<f32>>;
+@group(0) @binding(11) var<storage, read_write> frame_starts: array<Vertex>;
 
 // Moves the whole cloth to another place without giving it speed.
 @compute @workgroup_size(GROUP)
@@ -28,6 +29,16 @@ fn relocate(invocation: Invocation) {
     velocities[v] = vec4<f32>(turned(frame.rotation, velocities[v].xyz), 0.0);
     starts[v] = vec4<f32>(position, 0.0);
     displacements[v] = vec4<f32>();
+}
+
+// Where the frame starts, after the move to another place.
+@compute @workgroup_size(GROUP)
+fn remember(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    frame_starts[v] = vertices[v];
 }
 
 // Whether the caller said something of this kind about this vertex in this frame.

@@ -26,7 +26,7 @@ fn subject() -> Scene {
 }
 
 fn settings() -> Settings {
-    Settings { method: Method::YarnSweep(YarnSweep::default()), ..Default::default() }
+    Settings { method: Method::YarnSweep(YarnSweep::default()), keep_previous: true, ..Default::default() }
 }
 
 fn build(gpu: &Gpu) -> Cloth {
@@ -96,6 +96,10 @@ fn calls(gpu: &Gpu, checkpoint: Vec<u8>) -> Vec<(&'static str, Call)> {
         ("snapshot_async", Box::new(|cloth| pollster::block_on(cloth.snapshot_async()).map(nothing))),
         ("velocities", Box::new(|cloth| cloth.velocities().map(nothing))),
         ("velocities_async", Box::new(|cloth| pollster::block_on(cloth.velocities_async()).map(nothing))),
+        ("previous_positions", Box::new(|cloth| cloth.previous_positions().map(nothing))),
+        ("previous_positions_async", {
+            Box::new(|cloth| pollster::block_on(cloth.previous_positions_async()).map(nothing))
+        }),
         ("pin_forces", Box::new(|cloth| cloth.pin_forces().map(nothing))),
         ("pin_forces_async", Box::new(|cloth| pollster::block_on(cloth.pin_forces_async()).map(nothing))),
         ("constraint_forces", Box::new(|cloth| cloth.constraint_forces().map(nothing))),
@@ -106,6 +110,13 @@ fn calls(gpu: &Gpu, checkpoint: Vec<u8>) -> Vec<(&'static str, Call)> {
         ("reset", Box::new(|cloth| cloth.reset())),
         ("set_state", Box::new(move |cloth| cloth.set_state(&start, &[[0.0; 3]; 81]))),
         ("set_user_field", Box::new(|cloth| cloth.set_user_field("user_heat", &[0.0f32; 81]))),
+        ("add_solid", Box::new(|cloth| cloth.add_solid(Solid::new(SolidShape::Plane)).map(nothing))),
+        ("add_solid_async", {
+            let plane = || Solid::new(SolidShape::Plane);
+            Box::new(move |cloth| pollster::block_on(cloth.add_solid_async(plane())).map(nothing))
+        }),
+        ("remove_solid", Box::new(|cloth| cloth.remove_solid(0).map(nothing))),
+        ("remove_solid_async", Box::new(|cloth| pollster::block_on(cloth.remove_solid_async(0)).map(nothing))),
         ("change", {
             let method = Method::YarnSweep(YarnSweep { sweeps: 9, ..Default::default() });
             Box::new(move |cloth| cloth.change(|settings| settings.method = method.clone()))
@@ -144,6 +155,10 @@ fn calls_without_device() -> Vec<(&'static str, Call)> {
         ("teleport", Box::new(|cloth| cloth.teleport(Pose::default()))),
         ("hold", Box::new(|cloth| cloth.hold(&[40], Hold::Fixed))),
         ("move_solid", Box::new(|cloth| cloth.move_solid(0, Pose::default(), [0.0; 3], [0.0; 3]))),
+        ("change_solid", Box::new(|cloth| cloth.change_solid(0, |solid| solid.friction = 0.7))),
+        ("change_solid_async", {
+            Box::new(|cloth| pollster::block_on(cloth.change_solid_async(0, |solid| solid.thickness = 0.01)))
+        }),
         ("change", Box::new(|cloth| cloth.change(|settings| settings.drag = 0.1))),
         ("change_async", Box::new(|cloth| pollster::block_on(cloth.change_async(|settings| settings.drag = 0.2)))),
         ("frame_cost", Box::new(|cloth| cloth.frame_cost(FRAME).map(nothing))),
@@ -157,7 +172,7 @@ fn calls_without_device() -> Vec<(&'static str, Call)> {
 const MAKERS: [&str; 4] = ["on_gpu", "on_gpu_async", "on_backend", "on_backend_async"];
 
 /// What only looks at the host's side.
-const ACCESSORS: [&str; 17] = [
+const ACCESSORS: [&str; 18] = [
     "bytes_moved",
     "longest_submission",
     "checkpoint_size",
@@ -170,6 +185,7 @@ const ACCESSORS: [&str; 17] = [
     "normal_buffer",
     "phase_seconds",
     "position_buffer",
+    "previous_position_buffer",
     "program",
     "reason",
     "settings",

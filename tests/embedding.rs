@@ -2,10 +2,13 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::*;
+use taut::solid::{Grid, icosphere};
 use taut::{
-    Cloth, Error, FrameInput, Gpu, PinTarget, Pose, Report, Scene, Settings, Substeps, Wind, scene, vertex_attribute,
-    vertex_layout, wgpu,
+    Cloth, Error, FrameInput, Gpu, PinTarget, Pose, Report, Scene, Settings, Solid, SolidShape, Substeps, Wind, scene,
+    vertex_attribute, vertex_layout, wgpu,
 };
 
 fn settings() -> Settings {
@@ -376,27 +379,102 @@ fn the_buffers_draw_as_they_are() {
     let mut cloth = on(&gpu, scene::sheet(9).unwrap());
     cloth.step(&frame(FRAME)).unwrap();
     let pixels = draw(&gpu, &cloth);
-    // Seen from above, x and z from 0 to 1 fill the quarter of clip space from the middle to a corner, and the normals
-    // point along ±y, which is green.
+    // Seen along y, x and z from 0 to 1 fill the quarter of clip space from the middle to a corner, and the normals
+    // point along ±y, which is green. Blue is where wgpu calls that side the front to which the normal points.
     let covered = pixels.iter().filter(|pixel| pixel[3] == 255).count();
     assert!((900..=1100).contains(&covered), "{covered} of 4096 pixels");
-    assert!(pixels.iter().filter(|pixel| pixel[3] == 255).all(|p| p[1] > 250 && p[0] < 5 && p[2] < 5));
+    assert!(pixels.iter().filter(|pixel| pixel[3] == 255).all(|p| p[1] > 250 && p[0] < 5 && p[2] > 250));
     // The normals are there before the first step as well.
     assert_eq!(draw(&gpu, &on(&gpu, scene::sheet(9).unwrap())).iter().filter(|pixel| pixel[3] == 255).count(), covered);
 }
 
-/// Draws the cloth from above with its own buffers into 64 × 64 pixels; the color is the absolute normal.
+/// What the last frame did, without what was no motion: a renderer draws it as a motion vector.
+#[test]
+fn previous_positions_are_those_at_the_start_of_the_last_frame() {
+    let kept = || {
+        let mut scene = scene::hang(9).unwrap();
+        scene.settings.keep_previous = true;
+        scene
+    };
+    let now = |cloth: &Cloth| cloth.snapshot().unwrap().positions;
+    let before = |cloth: &Cloth| cloth.previous_positions().unwrap();
+    let farthest = |cloth: &Cloth| {
+        let apart = |(a, b): (&[f32; 3], &[f32; 3])| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f32>().sqrt();
+        now(cloth).iter().zip(&before(cloth)).map(apart).fold(0.0, f32::max)
+    };
+    for gpu in [None, gpu()] {
+        let made = |scene: Scene| match &gpu {
+            Some(gpu) => Cloth::on_gpu(gpu, scene).unwrap(),
+            None => Cloth::on_cpu(scene).unwrap(),
+        };
+        let mut cloth = made(kept());
+        assert_eq!(before(&cloth), now(&cloth), "before the first frame");
+        for _ in 0..3 {
+            let start = now(&cloth);
+            cloth.step(&frame(FRAME)).unwrap();
+            assert_eq!(before(&cloth), start);
+        }
+        let moved = farthest(&cloth);
+        assert!(moved > 1e-3, "{moved}");
+        // What is too short to be simulated moves nothing.
+        cloth.step(&frame(0.0)).unwrap();
+        assert_eq!(before(&cloth), now(&cloth));
+        cloth.step(&frame(FRAME)).unwrap();
+        cloth.step(&frame(2e-5)).unwrap();
+        assert_eq!(before(&cloth), now(&cloth));
+        // A jump of ten metres is none of a frame.
+        cloth.teleport(Pose { rotation: [0.0, 0.6, 0.0, 0.8], translation: [0.0, 10.0, 0.0] }).unwrap();
+        cloth.step(&frame(FRAME)).unwrap();
+        assert!(before(&cloth)[40][1] > 8.0 && farthest(&cloth) < 0.1, "{}", farthest(&cloth));
+        let saved = cloth.checkpoint().unwrap();
+        cloth.reset().unwrap();
+        assert_eq!(before(&cloth), now(&cloth));
+        cloth.restore(&saved).unwrap();
+        assert_eq!(before(&cloth), now(&cloth));
+        // It begins while a cloth runs, and is not there otherwise.
+        let mut plain = made(scene::hang(9).unwrap());
+        plain.step(&frame(FRAME)).unwrap();
+        assert!(plain.previous_position_buffer().is_none());
+        assert!(matches!(plain.previous_positions(), Err(Error::Field { .. })));
+        plain.change(|settings| settings.keep_previous = true).unwrap();
+        assert_eq!(before(&plain), now(&plain));
+        let start = now(&plain);
+        plain.step(&frame(FRAME)).unwrap();
+        assert_eq!(before(&plain), start);
+        plain.change(|settings| settings.keep_previous = false).unwrap();
+        assert!(plain.previous_position_buffer().is_none());
+        let Some(gpu) = &gpu else { continue };
+        let buffer = cloth.previous_position_buffer().unwrap();
+        assert!(buffer.usage().contains(wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::STORAGE));
+        assert_eq!(buffer.size(), cloth.position_buffer().unwrap().size());
+        // Recorded frames keep it as well, those without a length included.
+        let start = now(&cloth);
+        let mut recorded = encoder(gpu);
+        cloth.encode_step(&mut recorded, &frame(FRAME)).unwrap();
+        submit(gpu, recorded);
+        assert_eq!(before(&cloth), start);
+        let mut recorded = encoder(gpu);
+        assert_eq!(cloth.encode_step(&mut recorded, &frame(0.0)).unwrap(), 0);
+        submit(gpu, recorded);
+        assert_eq!(before(&cloth), now(&cloth));
+    }
+}
+
+/// Draws the cloth along y with its own buffers into 64 × 64 pixels. The color is |x| and |y| of the normal, and whether
+/// normal and winding agree about the side that is seen: with x to the right and z upwards that is the one towards −y.
 fn draw(gpu: &Gpu, cloth: &Cloth) -> Vec<[u8; 4]> {
     let device = gpu.device();
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: None,
         source: wgpu::ShaderSource::Wgsl(
-            "struct Out { @builtin(position) clip: vec4<f32>, @location(0) color: vec4<f32> }
+            "struct Out { @builtin(position) clip: vec4<f32>, @location(0) normal: vec3<f32> }
              @vertex fn vertex(@location(0) p: vec3<f32>, @location(1) n: vec3<f32>) -> Out {
-                 return Out(vec4<f32>(p.x, p.z, 0.5, 1.0), vec4<f32>(abs(n), 1.0));
+                 return Out(vec4<f32>(p.x, p.z, 0.5, 1.0), n);
              }
-             @fragment fn fragment(in: Out) -> @location(0) vec4<f32> { return in.color; }"
-                .into(),
+             @fragment fn fragment(in: Out, @builtin(front_facing) front: bool) -> @location(0) vec4<f32> {
+                 return vec4<f32>(abs(in.normal.xy), select(0.0, 1.0, front == (in.normal.y < 0.0)), 1.0);
+             }"
+            .into(),
         ),
     });
     let format = wgpu::TextureFormat::Rgba8Unorm;
@@ -725,6 +803,7 @@ const CHANGES: &[Changing] = &[
     ("elasticity", false, |settings| settings.elasticity = taut::Elasticity::Implicit),
     ("submissions", false, |settings| settings.dispatches_per_submission = 50),
     ("budget", false, |settings| settings.dispatch_budget = 5000),
+    ("previous", true, |settings| settings.keep_previous = true),
     ("rounds", true, |settings| settings.contact_rounds = 2),
     ("area", true, |settings| settings.area_limit = Some([0.95, 1.05])),
     ("stepping", true, |settings| settings.stepping = taut::Stepping::Bdf2),
@@ -802,5 +881,106 @@ fn second_order_steps_begin_without_a_past() {
         assert!(matches!(plain.checkpoint(), Err(Error::Checkpoint { .. })), "it waits for the next frame");
         plain.step(&frame(FRAME)).unwrap();
         assert_eq!(state(&plain), state(&changed), "nobody has to ask for it");
+    }
+}
+
+/// Solids that come and go are as if they had always been there, or never, to the bit; baked ones too.
+#[test]
+fn solids_come_and_go_while_a_cloth_runs() {
+    let ball = || Solid { friction: 0.6, ..Solid::new(SolidShape::Sphere { radius: 0.3 }).at([0.5, -0.32, 0.5]) };
+    let grid = Arc::new(Grid::bake(&icosphere(0.2, 2), 16, 1 << 20).unwrap());
+    let baked = || Solid::new(SolidShape::Grid(grid.clone())).at([0.2, -0.25, 0.2]);
+    for gpu in [None, gpu()] {
+        let made = |solids: Vec<Solid>| {
+            let scene = Scene { solids, ..scene::sheet(12).unwrap() };
+            match &gpu {
+                Some(gpu) => Cloth::on_gpu(gpu, scene).unwrap(),
+                None => Cloth::on_cpu(scene).unwrap(),
+            }
+        };
+        let run = |cloth: &mut Cloth, frames: u32| (0..frames).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+        let mut with = made(vec![ball(), baked()]);
+        let mut without = made(Vec::new());
+        assert_eq!(without.add_solid(ball()).unwrap(), 0);
+        assert_eq!(without.add_solid(baked()).unwrap(), 1);
+        run(&mut with, 12);
+        run(&mut without, 12);
+        assert_eq!(state(&with), state(&without), "they came before the first frame");
+        assert!(matches!(made(vec![ball()]).restore(&with.checkpoint().unwrap()), Err(Error::Checkpoint { .. })));
+        // In motion, with another surface: nothing gets inside, and the other cloth goes the same way.
+        for cloth in [&mut with, &mut without] {
+            cloth.change_solid(0, |solid| (solid.friction, solid.thickness) = (0.9, 0.01)).unwrap();
+            run(cloth, 12);
+            let positions = cloth.snapshot().unwrap().positions;
+            let nearest =
+                positions.iter().map(|at| cloth.solids()[0].distance(*at)).fold(f64::MAX, |a, b| a.min(b.into()));
+            assert!((0.0099..0.02).contains(&nearest), "{nearest} m");
+        }
+        assert_eq!(state(&with), state(&without));
+        // A checkpoint fits a cloth to which the same was done.
+        let mut later = made(vec![baked()]);
+        later.add_solid(Solid::new(SolidShape::Plane)).unwrap();
+        assert!(matches!(later.remove_solid(0).unwrap().shape, SolidShape::Grid(_)));
+        later.change_solid(0, |solid| *solid = with.solids()[0].clone()).unwrap();
+        later.add_solid(baked()).unwrap();
+        later.restore(&with.checkpoint().unwrap()).unwrap();
+        run(&mut later, 5);
+        run(&mut with, 5);
+        assert_eq!(state(&with), state(&later));
+        // Without solids it falls on.
+        let lowest = |cloth: &Cloth| cloth.snapshot().unwrap().positions.iter().map(|at| at[1]).fold(0.0, f32::min);
+        let before = lowest(&with);
+        with.remove_solid(0).unwrap();
+        with.remove_solid(0).unwrap();
+        assert!(with.solids().is_empty() && matches!(with.remove_solid(0), Err(Error::NoSuchSolid { .. })));
+        run(&mut with, 30);
+        assert!(lowest(&with) < before - 0.5, "{} and {before} m", lowest(&with));
+        // A reset brings those back that are there, to where they came.
+        without.move_solid(1, Pose::default(), [0.0; 3], [0.0; 3]).unwrap();
+        without.reset().unwrap();
+        assert_eq!(without.solids()[1].pose.translation, baked().pose.translation);
+        assert_eq!(without.solids()[0].friction, 0.9);
+    }
+}
+
+/// Frames that were recorded before a solid came do not know it, and can be submitted after.
+#[test]
+fn a_recorded_frame_keeps_its_solids() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloth = on(&gpu, scene::drape(9).unwrap());
+    let mut twin = on(&gpu, scene::drape(9).unwrap());
+    let mut before = encoder(&gpu);
+    for cloth in [&mut cloth, &mut twin] {
+        cloth.encode_step(&mut before, &frame(FRAME)).unwrap();
+    }
+    cloth.add_solid(Solid::new(SolidShape::Box { half: [1.0; 3] })).unwrap();
+    submit(&gpu, before);
+    assert_eq!(state(&cloth), state(&twin));
+    cloth.step(&frame(FRAME)).unwrap();
+    assert_ne!(state(&cloth), state(&twin));
+}
+
+/// A normal points to the side from which the corners of its triangles go around counter-clockwise, on every scene and
+/// in motion.
+#[test]
+fn normals_and_winding_agree() {
+    for name in scene::NAMES {
+        let mut cloth = Cloth::on_cpu(Scene::named(name, 9).unwrap()).unwrap();
+        for _ in 0..3 {
+            let fields = cloth.fields().unwrap();
+            let normals = fields.get::<[f32; 4]>("normals").unwrap();
+            let positions = cloth.snapshot().unwrap().positions;
+            for corners in cloth.mesh().triangles() {
+                let [a, b, c] = corners.map(|corner| positions[corner as usize].map(f64::from));
+                let [p, q] = [b, c].map(|end| [0, 1, 2].map(|k| end[k] - a[k]));
+                let across = [0, 1, 2].map(|k| p[(k + 1) % 3] * q[(k + 2) % 3] - p[(k + 2) % 3] * q[(k + 1) % 3]);
+                for corner in corners {
+                    let n = normals[corner as usize];
+                    let along: f64 = (0..3).map(|k| across[k] * f64::from(n[k])).sum();
+                    assert!(along > 0.0, "{name}: {corners:?}");
+                }
+            }
+            cloth.step(&frame(FRAME)).unwrap();
+        }
     }
 }

@@ -9,7 +9,8 @@ use common::*;
 use taut::engine::lockstep;
 use taut::validate::{Subject, planted};
 use taut::{
-    Cloth, Elasticity, FastProjection, GaussSeidel, Gpu, Jacobi, Method, Scene, Settings, Substeps, Wind, scene,
+    Cloth, Elasticity, FastProjection, GaussSeidel, Gpu, Hold, Jacobi, Method, Pose, Scene, Settings, Substeps, Wind,
+    scene,
 };
 
 /// Compares a frame of a cloth that has been moving for ten.
@@ -41,6 +42,33 @@ fn what_the_defaults_do_not_use_agrees() {
                 matches!(name, "curtain" | "hang"),
                 "{agreement:?}"
             );
+        }
+    }
+}
+
+/// Springs that hold vertices, led to a target and moved with the cloth, beside explicit and implicit shear.
+#[test]
+fn soft_holds_agree() {
+    for gpu in gpus() {
+        for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+            for stiffness in [30.0, 1e9] {
+                let settings =
+                    Settings { elasticity, substeps: Substeps::Fixed(4), strain_limit: 1e-3, ..Default::default() };
+                let mut cloth = cpu(scene::sheet(9).unwrap(), settings);
+                cloth.hold(&[0, 8, 40], Hold::Soft { stiffness }).unwrap();
+                (0..10).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+                cloth.teleport(Pose { rotation: [0.0, 0.6, 0.0, 0.8], translation: [0.1, 0.2, 0.3] }).unwrap();
+                cloth.step(&frame(FRAME)).unwrap();
+                let mut fields = cloth.fields().unwrap().clone();
+                let target = fields.get::<[f32; 4]>("anchors").unwrap()[8];
+                fields.get_mut::<[f32; 4]>("commands").unwrap()[8] = [target[0] + 0.01, target[1], target[2], 1.0];
+                let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 400);
+                let agreement = agreement.unwrap_or_else(|error| panic!("{} {stiffness}: {error}", name(&gpu)));
+                println!("{} {elasticity:?} {stiffness}: worst {}", name(&gpu), agreement.worst);
+                assert!(agreement.kernels.contains(&"hold_vertex"), "{agreement:?}");
+                let implicit = elasticity == Elasticity::Implicit;
+                assert_eq!(agreement.kernels.contains(&"elastic_residual"), implicit, "{agreement:?}");
+            }
         }
     }
 }

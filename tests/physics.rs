@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use taut::{
-    Cloth, FastProjection, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Pose, Scene, Settings, Substeps,
-    scene,
+    Cloth, Elasticity, FastProjection, FrameInput, GaussSeidel, Hold, Mass, Mesh, MeshDescriptor, Method, PinTarget,
+    Pose, Scene, Settings, Stepping, Substeps, scene,
 };
 
 const G: f64 = 9.81;
@@ -418,4 +418,94 @@ fn yarn_sweeps_rest() {
     for substeps in [8, 32, 1000] {
         stays_at_rest(Method::named("yarn-sweep").unwrap(), substeps);
     }
+}
+
+/// A rope of five vertices that hangs on a spring: backends, solvers and stiffnesses.
+#[test]
+fn what_hangs_on_a_soft_hold_sags_by_its_weight_over_the_stiffness() {
+    let points: Vec<[f32; 3]> = (0..5).map(|k| [0.0, -0.1 * k as f32, 0.0]).collect();
+    let weight = 5.0 * 0.02 * 9.81;
+    for gpu in [None, gpu()] {
+        // Not by Jacobi: its averages move the end of a rope by more than the rest, so its forces are no balance.
+        for method in Method::all().into_iter().filter(|method| !matches!(method, Method::Jacobi(_))) {
+            for stiffness in [20.0, 500.0] {
+                let settings = Settings { method: method.clone(), drag: 8.0, ..Default::default() };
+                let scene = rope(&points, vec![0.02; 5], vec![], 0.1).with_settings(settings);
+                let mut cloth = gpu.as_ref().map_or_else(
+                    || Cloth::on_cpu(scene.clone()).unwrap(),
+                    |gpu| Cloth::on_gpu(gpu, scene.clone()).unwrap(),
+                );
+                cloth.hold(&[0], Hold::Soft { stiffness }).unwrap();
+                (0..180).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+                let sag = -cloth.snapshot().unwrap().positions[0][1] * stiffness;
+                let borne = -cloth.constraint_forces().unwrap()[0][1];
+                assert!((sag - weight).abs() < 2e-3 * weight, "{method:?} {stiffness}: {sag} N, not {weight} N");
+                assert!((borne - weight).abs() < 2e-3 * weight, "{method:?} {stiffness}: {borne} N, not {weight} N");
+                // Its anchor is moved with the cloth, so nothing springs back.
+                cloth.teleport(Pose { rotation: [0.0, 0.6, 0.0, 0.8], translation: [3.0, 10.0, 0.0] }).unwrap();
+                cloth.step(&frame(FRAME)).unwrap();
+                let [x, y, _] = cloth.snapshot().unwrap().positions[0];
+                assert!((x - 3.0).abs() < 1e-3 && ((10.0 - y) * stiffness - weight).abs() < 0.01 * weight, "{x} {y}");
+            }
+        }
+    }
+}
+
+/// One substep per frame, and a spring that an explicit step would have to cut into a million.
+#[test]
+fn a_soft_hold_is_stable_at_any_stiffness() {
+    let points: Vec<[f32; 3]> = (0..5).map(|k| [0.1 * k as f32, 0.0, 0.0]).collect();
+    for stepping in [Stepping::Euler, Stepping::Bdf2] {
+        for stiffness in [1e-3, 1.0, 1e3, 1e6, 1e9, 1e12] {
+            let settings = Settings { stepping, substeps: Substeps::Fixed(1), drag: 1.0, ..Default::default() };
+            let mut cloth = cpu(rope(&points, vec![0.02; 5], vec![], 0.1), settings);
+            cloth.hold(&[0], Hold::Soft { stiffness }).unwrap();
+            for number in 0..240 {
+                cloth.step(&frame(FRAME)).unwrap();
+                let snapshot = cloth.snapshot().unwrap();
+                assert!(!snapshot.report.rejected, "{stiffness}: frame {number}");
+                let far = snapshot.positions[0].iter().map(|x| x * x).sum::<f32>().sqrt();
+                // It is hardly ever pulled by more than a few times the weight of the rope.
+                assert!(stiffness < 1e3 || far * stiffness < 20.0, "{stiffness}: frame {number}, {far} m");
+            }
+        }
+    }
+}
+
+/// Two corners of a sheet on springs, with explicit and implicit shear: each bears its stiffness times its way.
+#[test]
+fn soft_holds_of_a_sheet_obey_hooke() {
+    for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+        let scene = scene::sheet(6).unwrap();
+        let weight: f32 = scene.mesh.masses().iter().sum::<f32>() * 9.81;
+        let mut cloth = cpu(scene, Settings { elasticity, drag: 4.0, ..Default::default() });
+        cloth.hold(&[0, 5], Hold::Soft { stiffness: 50.0 }).unwrap();
+        (0..300).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+        let (positions, forces) = (cloth.snapshot().unwrap().positions, cloth.constraint_forces().unwrap());
+        let borne: f32 = forces.iter().map(|force| -force[1]).sum();
+        assert!((borne - weight).abs() < 0.01 * weight, "{elasticity:?}: {borne} N of {weight} N");
+        for (vertex, anchor) in [(0, [0.0, 0.0, 0.0]), (5, [1.0, 0.0, 0.0])] {
+            for axis in 0..3 {
+                let pulled = 50.0 * (positions[vertex][axis] - anchor[axis]);
+                let force = forces[vertex][axis];
+                assert!((pulled - force).abs() < 0.01 * weight, "{elasticity:?} {vertex}: {pulled} N, not {force} N");
+            }
+        }
+    }
+}
+
+/// The anchor of a soft hold follows its target and stays there.
+#[test]
+fn a_target_leads_the_anchor_of_a_soft_hold() {
+    let points: Vec<[f32; 3]> = (0..3).map(|k| [0.0, -0.1 * k as f32, 0.0]).collect();
+    let mut cloth =
+        cpu(rope(&points, vec![0.02; 3], vec![], 0.1), Settings { drag: 8.0, gravity: [0.0; 3], ..Default::default() });
+    cloth.hold(&[0], Hold::Soft { stiffness: 100.0 }).unwrap();
+    for number in 1..=30 {
+        let target = PinTarget { vertex: 0, position: [0.01 * number as f32, 0.0, 0.0] };
+        cloth.step(&FrameInput { dt: FRAME, pin_targets: &[target] }).unwrap();
+    }
+    (0..120).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+    let [x, y, _] = cloth.snapshot().unwrap().positions[0];
+    assert!((x - 0.3).abs() < 1e-3 && y.abs() < 0.1, "{x} {y}");
 }

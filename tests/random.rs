@@ -307,6 +307,7 @@ enum Change {
     Elasticity(Elasticity),
     Submissions(u32),
     Budget(u64),
+    Previous(bool),
 }
 
 #[derive(Clone, Debug)]
@@ -319,6 +320,10 @@ enum Action {
     Drive(f32, Pose),
     Hold(Vec<u32>, Hold),
     MoveSolid(usize, Pose, [f32; 3], [f32; 3]),
+    AddSolid(Thing),
+    RemoveSolid(usize),
+    /// Thickness, friction, sliding friction and restitution.
+    ChangeSolid(usize, [f32; 4]),
     Impulse(u32, [f32; 3]),
     Teleport(Pose),
     SetState(Vec<[f32; 3]>, Vec<[f32; 3]>),
@@ -347,6 +352,9 @@ impl Action {
             Self::Hold(_, Hold::Free) => "release",
             Self::Hold(..) => "hold",
             Self::MoveSolid(..) => "move_solid",
+            Self::AddSolid(_) => "add_solid",
+            Self::RemoveSolid(_) => "remove_solid",
+            Self::ChangeSolid(..) => "change_solid",
             Self::Impulse(..) => "add_impulse",
             Self::Teleport(_) => "teleport",
             Self::SetState(..) => "set_state",
@@ -380,6 +388,7 @@ fn change() -> impl Strategy<Value = Change> {
         1 => elasticity().prop_map(Change::Elasticity),
         1 => (0..300u32).prop_map(Change::Submissions),
         1 => (0..2000u64).prop_map(Change::Budget),
+        1 => any::<bool>().prop_map(Change::Previous),
     ]
 }
 
@@ -388,6 +397,7 @@ fn hold() -> impl Strategy<Value = Hold> {
         2 => Just(Hold::Fixed),
         2 => wild_vector(-1.0..1.0).prop_map(|normal| Hold::Plane { normal }),
         2 => wild_vector(-1.0..1.0).prop_map(|direction| Hold::Line { direction }),
+        2 => prop_oneof![wild(1.0..1e3), wild(1e6..1e9)].prop_map(|stiffness| Hold::Soft { stiffness }),
         2 => Just(Hold::Free),
     ]
 }
@@ -405,6 +415,10 @@ fn action(gpu: bool) -> impl Strategy<Value = Action> {
         4 => (some(), hold()).prop_map(|(vertices, hold)| Action::Hold(vertices, hold)),
         2 => (any::<usize>(), pose(), wild_vector(-1.0..1.0), wild_vector(-3.0..3.0))
             .prop_map(|(solid, pose, velocity, turning)| Action::MoveSolid(solid, pose, velocity, turning)),
+        1 => thing().prop_map(Action::AddSolid),
+        1 => any::<usize>().prop_map(Action::RemoveSolid),
+        1 => (any::<usize>(), [wild(0.0..0.02), wild(0.5..1.0), wild(0.0..0.5), wild(0.0..1.0)])
+            .prop_map(|(solid, surface)| Action::ChangeSolid(solid, surface)),
         2 => (any::<u32>(), wild_vector(-1e-2..1e-2)).prop_map(|(vertex, impulse)| Action::Impulse(vertex, impulse)),
         1 => pose().prop_map(Action::Teleport),
         1 => (vectors(-1.0..1.0), vectors(-1.0..1.0)).prop_map(|(x, v)| Action::SetState(x, v)),
@@ -437,6 +451,8 @@ struct Owner {
     attachment: Option<Attachment>,
     /// A checkpoint, and what was held then.
     saved: Option<(Vec<u8>, BTreeSet<u32>)>,
+    /// Whether a solid came or went since: then the checkpoint may be refused.
+    exchanged: bool,
 }
 
 impl Owner {
@@ -447,7 +463,8 @@ impl Owner {
         };
         let patience = if gpu.is_some() { 8 } else { 40 };
         let (held, attachment, saved) = (BTreeSet::new(), None, None);
-        Some(Self { cloth: cloth.ok()?, gpu: gpu.cloned(), patience, held, attachment, saved })
+        let exchanged = false;
+        Some(Self { cloth: cloth.ok()?, gpu: gpu.cloned(), patience, held, attachment, saved, exchanged })
     }
 
     /// Mostly a vertex, sometimes the one after the last.
@@ -513,6 +530,28 @@ impl Owner {
                 let solid = pick % (self.cloth.solids().len() + 1);
                 self.cloth.move_solid(solid, *pose, *velocity, *turning)
             }
+            Action::AddSolid(thing) => {
+                // Few are enough.
+                if self.cloth.solids().len() > 3 {
+                    return Ok(Ok(()));
+                }
+                let added = self.cloth.add_solid(thing.solid());
+                self.exchanged |= added.is_ok();
+                added.map(|number| assert_eq!(number + 1, self.cloth.solids().len()))
+            }
+            Action::RemoveSolid(pick) => {
+                let removed = self.cloth.remove_solid(pick % (self.cloth.solids().len() + 1));
+                self.exchanged |= removed.is_ok();
+                removed.map(|_| ())
+            }
+            Action::ChangeSolid(pick, surface) => {
+                let solid = pick % (self.cloth.solids().len() + 1);
+                self.cloth.change_solid(solid, |solid| {
+                    let [thickness, friction, sliding, restitution] = *surface;
+                    (solid.thickness, solid.friction) = (thickness, friction);
+                    (solid.sliding_friction, solid.restitution) = (sliding, restitution);
+                })
+            }
             Action::Impulse(pick, impulse) => self.cloth.add_impulse(self.vertex(*pick), *impulse),
             Action::Teleport(pose) => self.cloth.teleport(*pose),
             Action::SetState(positions, velocities) => {
@@ -526,6 +565,7 @@ impl Owner {
                 Ok(bytes) => {
                     prop_assert_eq!(bytes.len() as u64, self.cloth.checkpoint_size());
                     self.saved = Some((bytes, self.held.clone()));
+                    self.exchanged = false;
                     Ok(())
                 }
                 Err(error) => {
@@ -536,6 +576,10 @@ impl Owner {
             Action::Restore => {
                 if let Some((bytes, held)) = &self.saved {
                     let outcome = self.cloth.restore(bytes);
+                    if self.exchanged && outcome.is_err() {
+                        prop_assert!(matches!(outcome, Err(Error::Checkpoint { .. })), "{outcome:?}");
+                        return Ok(outcome);
+                    }
                     prop_assert!(outcome.is_ok(), "its own checkpoint is refused: {outcome:?}");
                     self.held.clone_from(held);
                 }
@@ -684,6 +728,7 @@ fn slide(settings: &mut Settings, change: &Change) {
         Change::Elasticity(elasticity) => settings.elasticity = elasticity,
         Change::Submissions(most) => settings.dispatches_per_submission = most,
         Change::Budget(budget) => settings.dispatch_budget = budget,
+        Change::Previous(kept) => settings.keep_previous = kept,
     }
 }
 

@@ -4,7 +4,7 @@ use super::checkpoint::saved;
 use super::{Cloth, Engine};
 use crate::engine::cancel::Cancel;
 use crate::engine::cpu;
-use crate::engine::fields::Fields;
+use crate::engine::fields::{Fields, Spec};
 use crate::engine::gpu::readback::Waiting;
 use crate::error::Result;
 use crate::solid::Pose;
@@ -48,12 +48,9 @@ impl Cloth {
     /// Keeps what the next frame may change.
     pub(super) fn before(&mut self) -> Result<Before> {
         let fields = match &mut self.engine {
-            Engine::Cpu(_) => {
-                let kept = |name: &str| name == "commands";
-                copies(&self.fields, |spec| saved(spec) || kept(spec.name))
-            }
+            Engine::Cpu(_) => copies(&self.fields, |spec| stepped(spec) || spec.name == "commands"),
             Engine::Gpu(runner) => {
-                runner.keep(saved)?;
+                runner.keep(stepped)?;
                 copies(&self.fields, |spec| INPUTS.contains(&spec.name))
             }
         };
@@ -89,7 +86,12 @@ impl Cloth {
     }
 }
 
-fn copies(fields: &Fields, kept: impl Fn(&crate::engine::fields::Spec) -> bool) -> Vec<(usize, Vec<u32>)> {
+/// Whether a frame may change it for good.
+fn stepped(spec: &Spec) -> bool {
+    saved(spec) || spec.state
+}
+
+fn copies(fields: &Fields, kept: impl Fn(&Spec) -> bool) -> Vec<(usize, Vec<u32>)> {
     let numbers = fields.specs().iter().enumerate().filter(|(_, spec)| kept(spec));
     numbers.map(|(number, _)| (number, fields.words(number).to_vec())).collect()
 }

@@ -8,7 +8,7 @@
 
 use super::{Basis, Cloth, Engine};
 use crate::engine::checksum::Checksum;
-use crate::engine::fields::{Domain, Fields, Spec};
+use crate::engine::fields::{Domain, Fields, Sizes, Spec};
 use crate::engine::gpu::readback::Waiting;
 use crate::error::{Error, Result};
 use crate::mesh::FARTHEST;
@@ -31,8 +31,8 @@ pub(super) fn saved(spec: &Spec) -> bool {
 
 impl Cloth {
     /// The complete state after the last frame, to be written to a file. A cloth that is made in the same way and takes
-    /// it by [`Cloth::restore`] goes on as this one does, to the last bit on the same adapter. Mesh and settings are
-    /// not in it. Waits for the GPU.
+    /// it by [`Cloth::restore`] goes on as this one does, to the last bit on the same adapter. Mesh, settings and the
+    /// shapes of solids are not in it: what was added or removed meanwhile must be so there, too. Waits for the GPU.
     ///
     /// ```
     /// use taut::{Cloth, FrameInput, scene};
@@ -81,7 +81,7 @@ impl Cloth {
         bytes.extend(SIGNATURE);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(0u32.to_le_bytes());
-        bytes.extend(fingerprint(&self.basis).to_le_bytes());
+        bytes.extend(fingerprint(&self.basis, self.fields.sizes()).to_le_bytes());
         bytes.extend(self.frame.to_le_bytes());
         bytes.extend(self.gust_phase.to_le_bytes());
         bytes.extend(self.saved_time.to_le_bytes());
@@ -140,8 +140,10 @@ impl Cloth {
         let commands = self.fields.get::<[f32; 4]>("commands")?.to_vec();
         self.fields = fields;
         self.fields.get_mut::<[f32; 4]>("commands")?.copy_from_slice(&commands);
+        // To be where one was is no motion.
+        self.fields.copy("vertices", "frame_starts")?;
         if let Engine::Gpu(runner) = &self.engine {
-            for spec in self.fields.specs().iter().filter(|spec| saved(spec)) {
+            for spec in self.fields.specs().iter().filter(|spec| saved(spec) || spec.state) {
                 runner.write(&self.fields, spec.name)?;
             }
         }
@@ -177,7 +179,7 @@ impl Restored {
         if reader.word()? != 0 {
             return Err(refused("it says something that only a later version knows"));
         }
-        if u64::from_le_bytes(reader.take()?) != fingerprint(basis) {
+        if u64::from_le_bytes(reader.take()?) != fingerprint(basis, fields.sizes()) {
             return Err(refused("it is of another cloth"));
         }
         let frame = u64::from_le_bytes(reader.take()?);
@@ -284,10 +286,10 @@ impl<'a> Reader<'a> {
 }
 
 /// Fingerprint of what does not change: a state means nothing on another mesh.
-fn fingerprint(basis: &Basis) -> u64 {
+fn fingerprint(basis: &Basis, sizes: &Sizes) -> u64 {
     let mut checksum = Checksum::default();
-    checksum.add(&(basis.sizes.vertices() as u64).to_le_bytes());
-    checksum.add(&(basis.sizes.of(Domain::DISTANCES) as u64).to_le_bytes());
+    checksum.add(&(sizes.vertices() as u64).to_le_bytes());
+    checksum.add(&(sizes.of(Domain::DISTANCES) as u64).to_le_bytes());
     for link in basis.topology.yarns.edges.iter().chain(basis.mesh.springs()) {
         for word in [link.tail, link.head, link.rest.to_bits(), link.stiffness.to_bits()] {
             checksum.add(&word.to_le_bytes());

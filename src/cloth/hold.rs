@@ -3,6 +3,7 @@
 use glam::{Quat, Vec3};
 
 use crate::cloth::PinTarget;
+use crate::error::within;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::solid::Pose;
@@ -27,10 +28,19 @@ pub enum Hold {
     },
     /// It stays where it is.
     Fixed,
+    /// A spring pulls it to where it is, or to its target: stable at any stiffness and any step. At rest the force
+    /// ([`crate::Cloth::constraint_forces`]) is the stiffness times the distance.
+    Soft {
+        /// Stiffness of the spring \[N/m\].
+        stiffness: f32,
+    },
 }
 
+/// Stiffest soft hold \[N/m\].
+const STIFFEST: f32 = 1e12;
+
 impl Hold {
-    /// As the field `holds` has it: (n, 1) leaves motions perpendicular to n, (n, 0) those along n.
+    /// As the field `holds` has it: (n, 1) leaves motions perpendicular to n, (n, 0) those along n; (0, −k) is a spring.
     pub(crate) fn row(self) -> Result<[f32; 4]> {
         let unit = |field: &'static str, vector: [f32; 3]| {
             let direction = Vec3::from(vector);
@@ -50,6 +60,11 @@ impl Hold {
             Self::Fixed => [0.0; 4],
             Self::Plane { normal } => unit("normal", normal)?.extend(1.0).to_array(),
             Self::Line { direction } => unit("direction", direction)?.extend(0.0).to_array(),
+            Self::Soft { stiffness } => {
+                let valid = stiffness > 0.0 && stiffness <= STIFFEST;
+                within("stiffness", stiffness.into(), valid, "above 0 and at most 1e12 N/m")?;
+                [0.0, 0.0, 0.0, -stiffness]
+            }
         })
     }
 }

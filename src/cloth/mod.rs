@@ -16,6 +16,7 @@ pub(crate) mod settings;
 pub(crate) mod stages;
 mod state;
 pub mod substeps;
+pub mod texture;
 mod user;
 mod world;
 
@@ -76,6 +77,8 @@ pub struct Cloth {
     rehold: Vec<u32>,
     /// What is around the cloth.
     solids: Vec<Solid>,
+    /// The same as each was when it came.
+    first_solids: Vec<Solid>,
     /// Time of frames that were too short to be simulated on their own \[s\].
     saved_time: f32,
     /// Gusts that have passed at the origin, without the whole ones.
@@ -98,9 +101,6 @@ struct Basis {
     mesh: Mesh,
     topology: Topology,
     start: Vec<[f32; 3]>,
-    /// Where the solids started.
-    solids: Vec<Solid>,
-    sizes: Sizes,
     pinned: Vec<bool>,
     step_bounds: StepBounds,
     /// Mean mass of the free vertices \[kg\].
@@ -114,8 +114,8 @@ struct Basis {
 
 impl Basis {
     /// What an elastic solve is told of this cloth.
-    fn elastic(&self, damping: f32) -> Elastic {
-        let Self { sizes, mean_mass, lightness, step_bounds, .. } = self;
+    fn elastic(&self, sizes: &Sizes, damping: f32) -> Elastic {
+        let Self { mean_mass, lightness, step_bounds, .. } = self;
         Elastic::new(sizes.vertices(), *mean_mass, *lightness, step_bounds.explicit_step(), damping, sizes.bends())
     }
 }
@@ -154,7 +154,8 @@ impl Cloth {
     pub fn on_cpu(scene: Scene) -> Result<Self> {
         check_available(&scene)?;
         let (basis, solids, settings, fields, recorded) = set_up(scene)?;
-        let runner = cpu::Runner::new(&first(&basis, &settings).every_kernel(&recorded.plan)?, &fields)?;
+        let runner =
+            cpu::Runner::new(&first(&basis, &settings, fields.sizes()).every_kernel(&recorded.plan)?, &fields)?;
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Cpu(runner), recorded))
     }
 
@@ -176,7 +177,8 @@ impl Cloth {
         check_available(&scene)?;
         let (basis, solids, settings, fields, recorded) = set_up(scene)?;
         let mut runner =
-            runner::Runner::new(gpu, &first(&basis, &settings).every_kernel(&recorded.plan)?, &fields).await?;
+            runner::Runner::new(gpu, &first(&basis, &settings, fields.sizes()).every_kernel(&recorded.plan)?, &fields)
+                .await?;
         runner.assemble(&recorded.program)?;
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Gpu(Box::new(runner)), recorded))
     }
@@ -244,6 +246,7 @@ impl Cloth {
             impelled: false,
             held: 0,
             rehold: Vec::new(),
+            first_solids: solids.clone(),
             solids,
             saved_time: 0.0,
             gust_phase: 0.0,
@@ -309,7 +312,7 @@ impl Cloth {
     ///
     /// The closure gets a copy of them, which is checked before anything changes. Only what has kernels that this cloth
     /// never had, another solver or a first `area_limit`, compiles and waits on a GPU. Another [`Settings::method`],
-    /// `area_limit`, `stepping` or `contact_rounds` records the step anew; everything else costs nothing. Second-order
+    /// `area_limit`, `stepping`, `contact_rounds` or `keep_previous` records the step anew; everything else costs nothing. Second-order
     /// steps begin with an Euler step, as after [`Cloth::teleport`].
     ///
     /// [`Settings::stages`] are what a cloth was made with and stay so, as do the fields of a solver of the user's own:
@@ -355,7 +358,7 @@ impl Cloth {
                 self.fields.index(spec.name)?;
             }
             let recorded = self.writer(&settings).record(self.recorded.asked, None)?;
-            let every = first(&self.basis, &settings).every_kernel(&recorded.plan)?;
+            let every = first(&self.basis, &settings, self.fields.sizes()).every_kernel(&recorded.plan)?;
             match &mut self.engine {
                 Engine::Cpu(runner) => *runner = cpu::Runner::new(&every, &self.fields)?,
                 Engine::Gpu(runner) => {
@@ -369,12 +372,14 @@ impl Cloth {
             // Euler steps keep no past that a second-order step could go on from: moving to the same place forgets it.
             self.relocation.get_or_insert_default();
         }
+        let begins = settings.keep_previous && !self.settings.keep_previous;
         self.settings = settings;
-        Ok(())
+        // What was kept before, if anything, is of another time.
+        if begins { self.stand_still() } else { Ok(()) }
     }
 
     fn writer<'a>(&'a self, settings: &'a Settings) -> Writer<'a> {
-        Writer { basis: &self.basis, settings, frame: self.frame, held: self.held > 0 }
+        Writer { basis: &self.basis, settings, sizes: self.fields.sizes(), frame: self.frame, held: self.held > 0 }
     }
 
     /// Simulates a frame. On a GPU this submits to the queue and waits for it.
@@ -409,7 +414,7 @@ impl Cloth {
 
     async fn run_frame(&mut self, input: &FrameInput<'_>, waiting: Waiting) -> Result<()> {
         if !self.begin(input, None)? {
-            return Ok(());
+            return self.stand_still();
         }
         let (commanded, cancel) = (!self.commanded.is_empty(), self.cancel.as_ref());
         self.dispatches = match &mut self.engine {
@@ -436,10 +441,14 @@ impl Cloth {
     /// substep.
     pub fn encode_step(&mut self, encoder: &mut wgpu::CommandEncoder, input: &FrameInput<'_>) -> Result<u64> {
         self.runner()?;
-        if !self.begin(input, Some(self.settings.dispatch_budget))? {
+        let moves = self.begin(input, Some(self.settings.dispatch_budget))?;
+        let runner = self.runner()?;
+        if !moves {
+            if self.settings.keep_previous {
+                runner.record_copy(encoder, "vertices", "frame_starts");
+            }
             return Ok(0);
         }
-        let runner = self.runner()?;
         runner.record_inputs(encoder, &uploads(&self.fields, !self.commanded.is_empty()))?;
         runner.encode(encoder);
         self.dispatches = self.recorded.program.dispatch_count();
@@ -531,14 +540,15 @@ impl Cloth {
         self.place_holds()?;
         self.unfinished = true;
         let Pose { rotation, translation } = relocation.unwrap_or_default();
+        let sizes = *self.fields.sizes();
         let stages = Stages {
             settings: &self.settings,
             plan: &plan,
-            elastic: self.basis.elastic(self.settings.damping),
+            elastic: self.basis.elastic(&sizes, self.settings.damping),
             gust_phase: self.gust_phase,
         };
         let constrained = self.held > 0 || !self.solids.is_empty();
-        stages.inputs(constrained, &self.basis.sizes, &mut Inputs::new(&mut self.fields))?;
+        stages.inputs(constrained, &sizes, &mut Inputs::new(&mut self.fields))?;
         if let Some(wind) = &self.settings.wind {
             self.gust_phase = wind.later(self.gust_phase, dt);
         }
@@ -573,6 +583,15 @@ impl Cloth {
         };
         Inputs::new(&mut self.fields).set("frame", frame)?;
         Ok(true)
+    }
+
+    /// A frame in which nothing moved: it starts where it ends.
+    fn stand_still(&mut self) -> Result<()> {
+        match &self.engine {
+            _ if !self.settings.keep_previous => Ok(()),
+            Engine::Cpu(_) => self.fields.copy("vertices", "frame_starts"),
+            Engine::Gpu(runner) => runner.copy("vertices", "frame_starts"),
+        }
     }
 
     fn plan(&self, dt: f32) -> Result<Plan> {
@@ -659,6 +678,6 @@ fn uploads(fields: &Fields, commanded: bool) -> Vec<(&'static str, &[u8])> {
 }
 
 /// Records for a cloth that has not moved.
-fn first<'a>(basis: &'a Basis, settings: &'a Settings) -> Writer<'a> {
-    Writer { basis, settings, frame: 0, held: false }
+fn first<'a>(basis: &'a Basis, settings: &'a Settings, sizes: &'a Sizes) -> Writer<'a> {
+    Writer { basis, settings, sizes, frame: 0, held: false }
 }

@@ -134,7 +134,7 @@ impl Cloth {
     }
 
     async fn most_loaded_edge_with(&self, waiting: Waiting) -> Result<Option<LoadedEdge>> {
-        if self.basis.sizes.edges() == 0 {
+        if self.fields.sizes().edges() == 0 {
             return Ok(None);
         }
         let tensions: Vec<f32> = match &self.engine {
@@ -156,7 +156,7 @@ impl Cloth {
             Engine::Cpu(_) => self.fields.get::<[f32; 4]>(name)?.to_vec(),
             Engine::Gpu(runner) => bytemuck::pod_collect_to_vec(&runner.read(&[name], waiting).await?),
         };
-        Ok(padded.iter().take(self.basis.sizes.vertices()).map(|[x, y, z, _]| [*x, *y, *z]).collect())
+        Ok(padded.iter().take(self.fields.sizes().vertices()).map(|[x, y, z, _]| [*x, *y, *z]).collect())
     }
 }
 
@@ -187,7 +187,7 @@ impl Judge {
             return Ok(Snapshot { positions: Vec::new(), report });
         }
         let vertices: Vec<Vertex> = bytemuck::pod_collect_to_vec(vertices);
-        let vertices = vertices.get(..self.basis.sizes.vertices()).ok_or_else(short)?;
+        let vertices = vertices.get(..self.basis.mesh.vertex_count()).ok_or_else(short)?;
         Ok(self.snapshot(report, positions(vertices)))
     }
 }

@@ -4,6 +4,7 @@ use super::Basis;
 use super::stages::Stages;
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Plan;
+use crate::engine::fields::Sizes;
 use crate::engine::program::Program;
 use crate::error::{Error, Result};
 use crate::stage::recorder::{Recorder, Woven};
@@ -31,6 +32,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             area_limit,
             stepping,
             contact_rounds,
+            keep_previous,
             // What decides the plan or is told every frame.
             strain_limit: _,
             stretch_min: _,
@@ -45,7 +47,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             dispatches_per_submission: _,
             dispatch_budget: _,
         } = settings;
-        (*area_limit, *stepping, *contact_rounds)
+        (*area_limit, *stepping, *contact_rounds, *keep_previous)
     };
     a.method == b.method && recorded(a) == recorded(b)
 }
@@ -91,6 +93,7 @@ pub struct FrameCost {
 pub(super) struct Writer<'a> {
     pub(super) basis: &'a Basis,
     pub(super) settings: &'a Settings,
+    pub(super) sizes: &'a Sizes,
     pub(super) frame: u64,
     /// Whether vertices may be held.
     pub(super) held: bool,
@@ -98,7 +101,7 @@ pub(super) struct Writer<'a> {
 
 impl Writer<'_> {
     fn program(&self, plan: &Plan) -> Result<Program> {
-        let Basis { topology, sizes, .. } = self.basis;
+        let (Basis { topology, .. }, sizes) = (self.basis, self.sizes);
         let mut recorder = Recorder::new(sizes, Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame));
         recorder.about.moment.constrained = self.held || sizes.solids() > 0;
         Stages::new(self.settings, plan).record(&mut recorder);

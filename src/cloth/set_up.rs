@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use glam::DVec3;
 
-use super::Basis;
-use super::recording::{Recorded, Writer};
+use super::recording::Recorded;
 use super::stages;
 use super::state::{check_vectors, write_state};
+use super::{Basis, first};
 use crate::cloth::scene::Scene;
 use crate::cloth::settings::{Settings, resolution};
 use crate::cloth::substeps::{StepBounds, lightness, mean_mass};
@@ -72,21 +72,10 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     }
     let resolution = resolution(&mesh, &start);
     let (mean_mass, lightness) = (mean_mass(&mesh), lightness(&mesh));
-    let basis = Arc::new(Basis {
-        mesh,
-        topology,
-        start,
-        solids: solids.clone(),
-        sizes,
-        pinned,
-        step_bounds,
-        mean_mass,
-        lightness,
-        resolution,
-    });
+    let basis = Arc::new(Basis { mesh, topology, start, pinned, step_bounds, mean_mass, lightness, resolution });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&basis.step_bounds, 1.0 / 60.0).unwrap_or_default();
-    let recorded = Writer { basis: &basis, settings: &settings, frame: 0, held: false }.record(plan, None)?;
+    let recorded = first(&basis, &settings, fields.sizes()).record(plan, None)?;
     Ok((basis, solids, settings, fields, recorded))
 }
 

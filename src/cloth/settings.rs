@@ -53,6 +53,9 @@ pub struct Settings {
     /// while, its velocity is that of its motion, without what corrections of the strain leave in it; 0 for never
     /// ([`crate::stage::rest`]).
     pub rest_speed: f32,
+    /// Whether the positions at the start of the last frame are kept, for motion vectors
+    /// ([`crate::Cloth::previous_position_buffer`]): one dispatch per frame, and 16 bytes per vertex on a device.
+    pub keep_previous: bool,
     /// Stages of the user's own, run before the prediction. A cloth keeps those that it was made with: they have fields
     /// in it.
     pub stages: Vec<Arc<dyn Stage>>,
@@ -88,6 +91,7 @@ impl Default for Settings {
             method: Method::default(),
             contact_rounds: 8,
             rest_speed: 0.01,
+            keep_previous: false,
             stages: Vec::new(),
             dispatches_per_submission: 2000,
             dispatch_budget: 1000,

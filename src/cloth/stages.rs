@@ -11,7 +11,7 @@ use crate::stage::contact::{Alternate, Meet, Rebound};
 use crate::stage::control::{BeginFrame, BeginSubstep, EndSubstep};
 use crate::stage::elastic::{self, Elastic};
 use crate::stage::hold::Holds;
-use crate::stage::integrate::{Commit, Predict, Relocate};
+use crate::stage::integrate::{Commit, Predict, Relocate, Remember};
 use crate::stage::load::{ForgetTension, Meter};
 use crate::stage::normals::Normals;
 use crate::stage::recorder::Moment;
@@ -85,12 +85,14 @@ impl<'a> Stages<'a> {
     }
 
     /// What comes before the substeps of a frame.
-    fn before(&self) -> [Booked<'a>; 3] {
-        [
-            (phase::FRAME, Box::new(BeginFrame)),
-            (phase::FRAME, Box::new(Relocate)),
-            (phase::FRAME, Box::new(ForgetTension)),
-        ]
+    fn before(&self) -> Vec<Booked<'a>> {
+        let mut stages: Vec<Booked<'a>> =
+            vec![(phase::FRAME, Box::new(BeginFrame)), (phase::FRAME, Box::new(Relocate))];
+        if self.settings.keep_previous {
+            stages.push((phase::FRAME, Box::new(Remember)));
+        }
+        stages.push((phase::FRAME, Box::new(ForgetTension)));
+        stages
     }
 
     /// What comes after them.
@@ -118,7 +120,7 @@ impl<'a> Stages<'a> {
             each(recorder, stages);
         };
         recorder.about.moment.bounded = self.plan.bounded;
-        each(recorder, self.before().into());
+        each(recorder, self.before());
         if self.plan.least < self.plan.most {
             recorder.repeat_until(self.plan.most - 1, |recorder| substep(recorder, false));
         } else {

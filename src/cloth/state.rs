@@ -18,7 +18,7 @@ use crate::stage::integrate::IMPULSE;
 use crate::stage::normals::Normals;
 
 impl Cloth {
-    /// Back to the start, at rest; gusts start again, too.
+    /// Back to the start, at rest; gusts start again, too. Every solid goes to where it was when it came.
     ///
     /// # Errors
     /// As [`Cloth::set_state`].
@@ -26,7 +26,7 @@ impl Cloth {
         self.check_device()?;
         let basis = self.basis.clone();
         (self.frame, self.gust_phase) = (0, 0.0);
-        self.solids.clone_from(&basis.solids);
+        self.solids.clone_from(&self.first_solids);
         self.set_state(&basis.start, &vec![[0.0; 3]; basis.start.len()])
     }
 
@@ -39,8 +39,8 @@ impl Cloth {
     /// where no step could go on; [`Error::StrainLimit`] if positions so far out cannot hold the limit;
     /// [`Error::DeviceLost`].
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
-        check_vectors("positions", positions, self.basis.sizes.vertices())?;
-        check_vectors("velocities", velocities, self.basis.sizes.vertices())?;
+        check_vectors("positions", positions, self.fields.sizes().vertices())?;
+        check_vectors("velocities", velocities, self.fields.sizes().vertices())?;
         self.settings.check_limit(resolution(&self.basis.mesh, positions))?;
         self.check_device()?;
         self.relocation = None;
@@ -138,6 +138,7 @@ pub(super) fn write_state(
         .map(|(position, inverse_mass)| Vertex { position: (*position).into(), inverse_mass })
         .collect();
     fields.get_mut("vertices")?.copy_from_slice(&vertices);
+    fields.get_mut("frame_starts")?.copy_from_slice(&vertices);
     let padded = |vectors: &[[f32; 3]]| vectors.iter().map(|[x, y, z]| [*x, *y, *z, 0.0]).collect::<Vec<[f32; 4]>>();
     fields.get_mut("starts")?.copy_from_slice(&padded(positions));
     fields.get_mut("previous_positions")?.copy_from_slice(&padded(positions));

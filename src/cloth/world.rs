@@ -2,8 +2,11 @@
 
 use glam::{Quat, Vec3};
 
-use super::{Cloth, Engine};
+use super::recording::Writer;
+use super::{Cloth, Engine, first};
 use crate::cloth::hold::Hold;
+use crate::engine::cpu;
+use crate::engine::fields::Domain;
 use crate::engine::gpu::readback::Waiting;
 use crate::error::{Error, Result};
 use crate::solid::Pose;
@@ -12,7 +15,7 @@ use crate::solid::SolidRow;
 use crate::stage::freedom::FREE;
 
 impl Cloth {
-    /// Holds vertices from the next frame on, where they are then: on a plane, on a line, or in place;
+    /// Holds vertices from the next frame on, where they are then: on a plane, on a line, in place, or by a spring;
     /// [`Hold::Free`] releases them. Targets in [`crate::FrameInput::pin_targets`] move what is held; the rest moves
     /// freely. [`Cloth::reset`] and [`Cloth::set_state`] keep the holds, at the new places; [`Cloth::teleport`] turns
     /// them with the cloth. On a GPU a hold takes effect with the next submission, before anything recorded but not yet
@@ -35,8 +38,8 @@ impl Cloth {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Command`] for a pinned or unknown vertex, [`Error::OutOfRange`] or [`Error::NotFinite`] for a normal or
-    /// direction; then nothing has changed.
+    /// [`Error::Command`] for a pinned or unknown vertex, [`Error::OutOfRange`] or [`Error::NotFinite`] for a normal,
+    /// direction or stiffness; then nothing has changed.
     pub fn hold(&mut self, vertices: &[u32], hold: Hold) -> Result<()> {
         let row = hold.row()?;
         for (index, vertex) in vertices.iter().copied().enumerate() {
@@ -67,7 +70,9 @@ impl Cloth {
         }
         let turn = moved.map_or(Quat::IDENTITY, |pose| Quat::from_array(pose.rotation));
         for (vertex, hold) in self.fields.get_mut::<[f32; 4]>("holds")?.iter_mut().enumerate() {
-            if *hold != FREE {
+            // The device moves the anchor of a spring with the cloth.
+            let kept = *hold == FREE || (moved.is_some() && hold[3] < 0.0);
+            if !kept {
                 let [x, y, z, w] = *hold;
                 *hold = (turn * Vec3::new(x, y, z)).extend(w).to_array();
                 self.rehold.push(vertex as u32);
@@ -113,11 +118,125 @@ impl Cloth {
         velocity: [f32; 3],
         angular_velocity: [f32; 3],
     ) -> Result<()> {
-        let count = self.solids.len();
-        let place = self.solids.get_mut(solid).ok_or(Error::NoSuchSolid { solid, count })?;
-        let moved = Solid { pose, velocity, angular_velocity, ..place.clone() };
+        self.check_solid(solid)?;
+        let moved = Solid { pose, velocity, angular_velocity, ..self.solids[solid].clone() };
         moved.validate(solid)?;
-        *place = moved;
+        self.solids[solid] = moved;
+        Ok(())
+    }
+
+    /// Adds a solid from the next frame on and returns its number, which is the highest. What it is put on is pushed
+    /// out. Its buffers are made anew and the step is recorded anew; where it is the first one, kernels are compiled.
+    /// So this allocates, and may wait on a GPU. Frames that were recorded before know nothing of it.
+    ///
+    /// ```
+    /// use taut::{Cloth, FrameInput, Solid, SolidShape, scene};
+    ///
+    /// let mut cloth = Cloth::on_cpu(scene::sheet(8)?)?;
+    /// let ball = cloth.add_solid(Solid::new(SolidShape::Sphere { radius: 0.3 }).at([0.5, -0.4, 0.5]))?;
+    /// cloth.change_solid(ball, |solid| solid.friction = 0.9)?;
+    /// cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
+    /// cloth.remove_solid(ball)?;
+    /// # Ok::<(), taut::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] or [`Error::NotFinite`] for the solid; on a GPU as [`Cloth::on_gpu`]. Then nothing has
+    /// changed.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn add_solid(&mut self, solid: Solid) -> Result<usize> {
+        pollster::block_on(self.add_solid_async(solid))
+    }
+
+    /// [`Cloth::add_solid`] as a future.
+    ///
+    /// # Errors
+    /// As [`Cloth::add_solid`].
+    pub async fn add_solid_async(&mut self, solid: Solid) -> Result<usize> {
+        let number = self.solids.len();
+        let mut solids = self.solids.clone();
+        solids.push(solid.clone());
+        self.replace_solids(solids).await?;
+        self.first_solids.push(solid);
+        Ok(number)
+    }
+
+    /// Removes a solid from the next frame on and returns it as it was last. Those after it move up by one number. It
+    /// costs what [`Cloth::add_solid`] costs.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchSolid`]; on a GPU as [`Cloth::on_gpu`]. Then nothing has changed.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn remove_solid(&mut self, solid: usize) -> Result<Solid> {
+        pollster::block_on(self.remove_solid_async(solid))
+    }
+
+    /// [`Cloth::remove_solid`] as a future.
+    ///
+    /// # Errors
+    /// As [`Cloth::remove_solid`].
+    pub async fn remove_solid_async(&mut self, solid: usize) -> Result<Solid> {
+        self.check_solid(solid)?;
+        let mut solids = self.solids.clone();
+        let removed = solids.remove(solid);
+        self.replace_solids(solids).await?;
+        self.first_solids.remove(solid);
+        Ok(removed)
+    }
+
+    /// Changes a solid from the next frame on: its surface, its shape, its place. Another grid costs what
+    /// [`Cloth::add_solid`] costs, everything else nothing. [`Cloth::reset`] brings it back to where it came, as it is
+    /// now otherwise.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchSolid`], [`Error::OutOfRange`] or [`Error::NotFinite`]; on a GPU as [`Cloth::on_gpu`]. Then
+    /// nothing has changed.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn change_solid(&mut self, solid: usize, change: impl FnOnce(&mut Solid)) -> Result<()> {
+        pollster::block_on(self.change_solid_async(solid, change))
+    }
+
+    /// [`Cloth::change_solid`] as a future.
+    ///
+    /// # Errors
+    /// As [`Cloth::change_solid`].
+    pub async fn change_solid_async(&mut self, solid: usize, change: impl FnOnce(&mut Solid)) -> Result<()> {
+        self.check_solid(solid)?;
+        let mut solids = self.solids.clone();
+        change(&mut solids[solid]);
+        let changed = solids[solid].clone();
+        self.replace_solids(solids).await?;
+        let Solid { pose, velocity, angular_velocity, .. } = self.first_solids[solid];
+        self.first_solids[solid] = Solid { pose, velocity, angular_velocity, ..changed };
+        Ok(())
+    }
+
+    fn check_solid(&self, solid: usize) -> Result<()> {
+        let count = self.solids.len();
+        if solid < count { Ok(()) } else { Err(Error::NoSuchSolid { solid, count }) }
+    }
+
+    /// Other solids in the place of those there are; where it fails, nothing has changed.
+    async fn replace_solids(&mut self, solids: Vec<Solid>) -> Result<()> {
+        solids.iter().enumerate().try_for_each(|(index, solid)| solid.validate(index))?;
+        let grids = |solids: &[Solid]| solids.iter().flat_map(Solid::distances).copied().collect::<Vec<f32>>();
+        let distances = grids(&solids);
+        if solids.len() != self.solids.len() || distances != grids(&self.solids) {
+            let sizes = self.fields.sizes().with(Domain::SOLIDS, solids.len());
+            let mut fields = self.fields.resized(sizes.with(Domain::DISTANCES, distances.len()));
+            fields.get_mut::<f32>("distances")?.copy_from_slice(&distances);
+            let writer = Writer { sizes: fields.sizes(), ..self.writer(&self.settings) };
+            let recorded = writer.record(self.recorded.asked, None)?;
+            let every = first(&self.basis, &self.settings, fields.sizes()).every_kernel(&recorded.plan)?;
+            match &mut self.engine {
+                Engine::Cpu(runner) => *runner = cpu::Runner::new(&every, &fields)?,
+                Engine::Gpu(runner) => {
+                    runner.renew(&["solids", "distances"], &every, &recorded.program, &fields).await?;
+                }
+            }
+            (self.fields, self.recorded) = (fields, recorded);
+        }
+        self.solids = solids;
         Ok(())
     }
 

@@ -238,6 +238,18 @@ impl Fields {
         Ok(Self { sizes, specs, data })
     }
 
+    /// The same fields with other numbers of elements; what has another length is zeroed.
+    pub(crate) fn resized(&self, sizes: Sizes) -> Self {
+        let mut fields = Self { sizes, ..self.clone() };
+        for (spec, block) in fields.specs.iter().zip(&mut fields.data) {
+            let length = sizes.of(spec.domain) * spec.stride / 4;
+            if block.length != length {
+                *block = Block::zeroed(length);
+            }
+        }
+        fields
+    }
+
     /// Number of elements of every domain.
     pub fn sizes(&self) -> &Sizes {
         &self.sizes
@@ -284,6 +296,14 @@ impl Fields {
     pub fn get_mut<T: Element>(&mut self, name: &str) -> Result<&mut [T]> {
         let index = self.index(name)?;
         view_mut(&self.specs[index], self.data[index].words_mut())
+    }
+
+    /// Copies a field to one of as many words.
+    pub(crate) fn copy(&mut self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (self.index(from)?, self.index(to)?);
+        let words = self.words(from).to_vec();
+        self.words_mut(to).copy_from_slice(&words);
+        Ok(())
     }
 
     /// All words of a field by number.

@@ -102,7 +102,7 @@ impl Plane {
 
     fn mirrors_hold(&self, hold: Hold) -> bool {
         match hold {
-            Hold::Free | Hold::Fixed => true,
+            Hold::Free | Hold::Fixed | Hold::Soft { .. } => true,
             Hold::Plane { normal: along } | Hold::Line { direction: along } => {
                 self.has_direction(vector(along)) || self.is_across(vector(along))
             }

@@ -27,9 +27,10 @@
 //!
 //! **What is not covered.** Vertices touch solids; edges and faces may cut corners that are sharper than the mesh is
 //! fine: give the solid a thickness of about l²/8R. Cloth does not touch cloth. Vertices that are pinned or held in
-//! place touch nothing. A vertex between two solids is pushed out of both in turn, three times at most: in a wedge it
-//! may stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much in a
-//! substep may pass it.
+//! place touch nothing. A vertex that is held softly and touches a solid has its own mass in the projection, so its
+//! spring is as soft there as m/h². A vertex between two solids is pushed out of both in turn, three times at most: in
+//! a wedge it may stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much
+//! in a substep may pass it.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -50,7 +51,7 @@ use crate::mesh::FARTHEST;
 use crate::solid::{Kind, SolidRow};
 use crate::stage::distance::{self, Placed, swept_distance};
 use crate::stage::fields::{CONTACT_CHANGED, Clock, FAR, Frame, Vertex};
-use crate::stage::freedom::{self, left_by};
+use crate::stage::freedom::{self, left_by, limited_by, rigid};
 use crate::stage::magnitude::weight;
 use crate::stage::{Recorder, phase};
 use crate::stage::{Solver, Stage, control, strain};
@@ -251,7 +252,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         (nearest, gap, n)
     };
     for v in run.range() {
-        let (vertex, hold) = (vertices[v], holds[v]);
+        let (vertex, hold) = (vertices[v], rigid(holds[v]));
         if first {
             contacts[v] = Contact { base: xyz(reactions[v]), ..Contact::default() };
         }
@@ -269,7 +270,7 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
         if gap >= 0.0 && taken.dot(n) > 0.0 {
             contacts[v].solid = 0;
             contacts[v].base = xyz(reactions[v]);
-            constraints[v] = hold;
+            constraints[v] = limited_by(holds[v], vertex.inverse_mass, clock.span);
             continue;
         }
         let solid = &solids[nearest];

@@ -21,7 +21,8 @@
 //! is the constraint force (section 5.4).
 //!
 //! It starts from what the springs did in the substep before: u is moved there first (`elastic_motions`), and the solve
-//! is for the rest. What a hold forbids is not kept: no solve would ever correct it.
+//! is for the rest. What a hold forbids is not kept: no solve would ever correct it. Of a vertex on a spring nothing is
+//! kept, so that what the spring bears is its part of the force at the end.
 //!
 //! Contact comes after it, as it comes after all forces: a solve that already keeps vertices on a surface cannot lift
 //! them off, so that whatever touched once would stay, and a start that points into the solid would make it touch for
@@ -391,7 +392,7 @@ fn apply_stiffness_body(run: &mut Run<'_>) -> Result<()> {
             let mut product = Vec3::ZERO;
             if mass > 0.0 {
                 let here = xyz(springs.searches[v]);
-                product = freedom.allowed(v, mass * here - square * springs.force(v));
+                product = freedom.filtered(v, mass * here - square * springs.force(v));
                 lanes[v - first][0] = here.dot(product);
             }
             products[v] = padded(product);
@@ -405,14 +406,20 @@ fn elastic_residual_body(run: &mut Run<'_>) -> Result<()> {
     let clock = run.one::<Clock>("clock")?;
     let freedom = Freedom::of(run)?;
     let springs = Springs::of(run)?;
-    let elastic_scales = run.read::<[f32; 4]>("elastic_scales")?;
     let elastic_forces = run.read::<[f32; 4]>("elastic_forces")?;
+    let mut elastic_scales = run.write::<[f32; 4]>("elastic_scales")?;
     let mut elastic_residuals = run.write::<[f32; 4]>("elastic_residuals")?;
     let (square, damped) = (clock.span * clock.span, damped(run.one::<Elastic>("elastic")?, clock));
     for v in run.range() {
         let mut residual = Vec3::ZERO;
-        if elastic_scales[v][3] > 0.0 {
-            residual = freedom.allowed(v, square * xyz(elastic_forces[v]) + damped * springs.force(v));
+        let mass = elastic_scales[v][3];
+        if mass > 0.0 {
+            residual = freedom.filtered(v, square * xyz(elastic_forces[v]) + damped * springs.force(v));
+            if let Some(part) = freedom.softly(v) {
+                let whole = mass / part;
+                let diagonal = Vec3::ONE / xyz(elastic_scales[v]) + Vec3::splat(whole - mass);
+                elastic_scales[v] = (Vec3::ONE / diagonal).extend(whole).to_array();
+            }
         }
         elastic_residuals[v] = padded(residual);
     }
@@ -449,7 +456,8 @@ fn apply_elastic_body(run: &mut Run<'_>) -> Result<()> {
     let mut elastic_motions = run.write::<[f32; 4]>("elastic_motions")?;
     for v in run.range() {
         displacements[v] = padded(xyz(displacements[v]) + xyz(elastic_solutions[v]));
-        elastic_motions[v] = padded(freedom.allowed(v, xyz(elastic_motions[v]) + xyz(elastic_solutions[v])));
+        let motion = xyz(elastic_motions[v]) + xyz(elastic_solutions[v]);
+        elastic_motions[v] = padded(if freedom.softly(v).is_some() { Vec3::ZERO } else { freedom.allowed(v, motion) });
     }
     Ok(())
 }

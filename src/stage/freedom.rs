@@ -4,6 +4,10 @@
 //! direction n, 0 in place. One vector of four words per vertex says which: (n, 1) leaves what is across n, (n, 0) what
 //! is along n. Every projection and the elastic solve move vertices through W, so a constraint holds at every
 //! iteration, whatever they reach otherwise; what W takes from a pull is what the constraint bears.
+//!
+//! A hold that is a spring of k N/m forbids nothing. Implicitly integrated it adds τ² k to the mass of its vertex in
+//! every system that is solved: S = I/(1 + τ² k/m), stored as (0, s), makes W = 1/(m + τ² k), and what W takes from a
+//! pull is what the spring bears. The elastic solve knows the mass and needs no filter there.
 
 use glam::Vec3;
 
@@ -23,7 +27,7 @@ pub(crate) static SOURCE: Source =
 pub(crate) const FIELDS: &[Spec] = &[Spec::of::<[f32; 4]>(
     "constraints",
     Domain::VERTICES,
-    "motions that a vertex may make; (n, 1): those across n, (n, 0): those along n, (0, 1): all, (0, 0): none",
+    "motions that a vertex may make; (n, 1): those across n, (n, 0): those along n, (0, s): that part of all",
 )
 .floor(|_| Ok(1.0))];
 
@@ -89,6 +93,24 @@ pub(crate) fn left_by([x, y, z, across]: [f32; 4], motion: Vec3) -> Vec3 {
     Constraint { normal: Triple([x, y, z]), across }.allowed(motion.into()).into()
 }
 
+/// How much heavier a hold makes a vertex, as a part of its mass: τ² k/m by a spring of k N/m, which is (0, −k).
+#[inline]
+pub(crate) fn heavier([.., w]: [f32; 4], inverse_mass: f32, span: f32) -> f32 {
+    (span * span) * ((-w).max(0.0) * inverse_mass)
+}
+
+/// What a hold makes of a vertex in this substep.
+#[inline]
+pub(crate) fn limited_by(hold: [f32; 4], inverse_mass: f32, span: f32) -> [f32; 4] {
+    if hold[3] < 0.0 { [0.0, 0.0, 0.0, 1.0 / (1.0 + heavier(hold, inverse_mass, span))] } else { hold }
+}
+
+/// What a hold forbids outright.
+#[inline]
+pub(crate) fn rigid(hold: [f32; 4]) -> [f32; 4] {
+    if hold[3] < 0.0 { FREE } else { hold }
+}
+
 /// The constraints of all vertices, where there are any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freedom<'a>(Option<&'a [[f32; 4]]>);
@@ -116,6 +138,18 @@ impl<'a> Freedom<'a> {
     #[inline]
     pub(crate) fn allowed(&self, v: usize, motion: Vec3) -> Vec3 {
         self.at(v).allowed(motion.into()).into()
+    }
+
+    /// Part of its motion that a spring leaves to the vertex that it alone holds.
+    #[inline]
+    pub(crate) fn softly(&self, v: usize) -> Option<f32> {
+        self.0.map(|constraints| constraints[v][3]).filter(|part| *part > 0.0 && *part < 1.0)
+    }
+
+    /// What the constraint of a vertex leaves of a force: a spring leaves all of it, it only adds to the mass.
+    #[inline]
+    pub(crate) fn filtered(&self, v: usize, force: Vec3) -> Vec3 {
+        if self.softly(v).is_some() { force } else { self.allowed(v, force) }
     }
 
     /// W = S/m of the paper applied to a pull \[kg·m\]: the displacement \[m\]. The one place where mass becomes

@@ -6,8 +6,11 @@
 //! so a hold is exact at every iteration, whatever they reach otherwise.
 //!
 //! In the directions that are held a vertex stays where it is, or follows a target (z of eq. 14); what is fixed stays
-//! at its anchor. What the hold takes from the prediction, from springs and from edges is summed up in `reactions`: the
-//! constraint force.
+//! at its anchor. A soft hold is a spring of k N/m from the vertex to its anchor, by a backward Euler step: with d the
+//! way to the anchor, (m + τ² k) u' = m u + τ² k d, at any k. It adds τ² k to the mass that the projection and the
+//! elastic solve know ([`crate::stage::freedom`]), so at rest the force is k times the distance, whatever hangs on it.
+//! A target moves its anchor in equal parts. What the hold takes from the prediction, from springs and from edges is
+//! summed up in `reactions`: the constraint force.
 
 use glam::Vec3;
 
@@ -19,9 +22,9 @@ use crate::error::Result;
 use crate::stage::Recorder;
 use crate::stage::Stage;
 use crate::stage::fields::{Clock, Frame, Vertex};
-use crate::stage::freedom::{self, FREE, left_by};
+use crate::stage::freedom::{self, FREE, heavier, left_by, limited_by};
 use crate::stage::integrate::TARGET;
-use crate::vector::{padded, xyz};
+use crate::vector::{padded, turned, xyz};
 
 static SOURCE: Source = Source::new("hold", include_str!("../../shaders/hold.wgsl"))
     .shares(&[&freedom::SOURCE])
@@ -29,8 +32,12 @@ static SOURCE: Source = Source::new("hold", include_str!("../../shaders/hold.wgs
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
-    Spec::of::<[f32; 4]>("holds", Domain::VERTICES, "what the caller leaves of a vertex's motion, as `constraints`")
-        .persistent(),
+    Spec::of::<[f32; 4]>(
+        "holds",
+        Domain::VERTICES,
+        "what the caller leaves of a vertex's motion, as `constraints`; (0, −k): a spring of k [N/m]",
+    )
+    .persistent(),
     Spec::of::<[f32; 4]>("anchors", Domain::VERTICES, "xyz: where a held vertex belongs [m], w: 1 if known")
         .persistent(),
 ];
@@ -65,23 +72,38 @@ fn hold_vertex_body(run: &mut Run<'_>) -> Result<()> {
             constraints[v] = FREE;
             continue;
         }
+        let soft = hold[3] < 0.0;
         if anchors[v][3] == 0.0 {
-            let [x, y, z] = vertex.position.to_array();
-            anchors[v] = [x, y, z, 1.0];
+            anchors[v] = vertex.position.extend(1.0).to_array();
+        } else if soft && frame.relocated != 0 && clock.substep == 1 {
+            anchors[v] = (turned(frame.rotation, xyz(anchors[v])) + frame.translation).extend(1.0).to_array();
         }
         let fixed = xyz(hold) == Vec3::ZERO;
         let mut way = if fixed { xyz(anchors[v]) - vertex.position } else { Vec3::ZERO };
         if frame.commanded != 0 && commands[v][3] == TARGET {
-            way = (xyz(commands[v]) - vertex.position) / (clock.substeps - clock.substep + 1) as f32;
+            let parts = (clock.substeps - clock.substep + 1) as f32;
+            if soft {
+                let anchor = xyz(anchors[v]) + (xyz(commands[v]) - xyz(anchors[v])) / parts;
+                anchors[v] = anchor.extend(1.0).to_array();
+                way = anchor - vertex.position;
+            } else {
+                way = (xyz(commands[v]) - vertex.position) / parts;
+            }
             if clock.substep == clock.substeps {
                 anchors[v] = commands[v];
             }
         }
         let beyond = xyz(displacements[v]) - way;
-        let left = left_by(hold, beyond);
+        let mut left = left_by(hold, beyond);
+        let mut taken = beyond - left;
+        if soft {
+            let more = heavier(hold, vertex.inverse_mass, clock.span);
+            taken = (more / (1.0 + more)) * beyond;
+            left = beyond - taken;
+        }
         displacements[v] = padded(way + left);
-        reactions[v] = padded(xyz(reactions[v]) + (clock.force / vertex.inverse_mass) * (beyond - left));
-        constraints[v] = hold;
+        reactions[v] = padded(xyz(reactions[v]) + (clock.force / vertex.inverse_mass) * taken);
+        constraints[v] = limited_by(hold, vertex.inverse_mass, clock.span);
     }
     Ok(())
 }

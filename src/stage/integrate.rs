@@ -17,7 +17,7 @@
 use glam::Vec3;
 
 use crate::engine::cpu::Run;
-use crate::engine::fields::Domain;
+use crate::engine::fields::{Domain, Drawn, Spec};
 use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
@@ -32,8 +32,19 @@ static SOURCE: Source = Source::new("integrate", include_str!("../../shaders/int
     .constants(&[("TARGET", Constant::F32(TARGET)), ("IMPULSE", Constant::F32(IMPULSE))])
     .shares(&[&fields::SOURCE]);
 
+/// Its fields. Only a device whose cloth keeps them ([`crate::Settings::keep_previous`]) has them, and no checkpoint.
+pub(crate) const FIELDS: &[Spec] = &[Spec {
+    resident: false,
+    persistent: false,
+    ..Spec::of::<Vertex>("frame_starts", Domain::VERTICES, "`vertices` at the start of the frame")
+        .state()
+        .drawn(Drawn::Vertices)
+}];
+
 /// Moves the whole cloth to another place without giving it speed.
 pub(crate) static RELOCATE: Kernel = Kernel::new("relocate", &SOURCE, relocate_body);
+/// Keeps the positions that a frame starts from.
+pub(crate) static REMEMBER: Kernel = Kernel::new("remember", &SOURCE, remember_body);
 /// Velocity that a second-order step starts from.
 pub(crate) static RECALL: Kernel = Kernel::new("recall", &SOURCE, recall_body);
 /// Unconstrained step; pinned vertices go towards their targets.
@@ -69,6 +80,16 @@ pub(crate) struct Relocate;
 impl Stage for Relocate {
     fn record(&self, recorder: &mut Recorder<'_>) {
         recorder.dispatch(&RELOCATE, Domain::VERTICES);
+    }
+}
+
+/// Positions at the start of the frame, for motion vectors; after the move, which is no motion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remember;
+
+impl Stage for Remember {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&REMEMBER, Domain::VERTICES);
     }
 }
 
@@ -114,6 +135,15 @@ fn relocate_body(run: &mut Run<'_>) -> Result<()> {
         velocities[v] = padded(turned(frame.rotation, xyz(velocities[v])));
         starts[v] = padded(position);
         displacements[v] = [0.0; 4];
+    }
+    Ok(())
+}
+
+fn remember_body(run: &mut Run<'_>) -> Result<()> {
+    let vertices = run.read::<Vertex>("vertices")?;
+    let mut frame_starts = run.write::<Vertex>("frame_starts")?;
+    for v in run.range() {
+        frame_starts[v] = vertices[v];
     }
     Ok(())
 }

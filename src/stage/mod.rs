@@ -137,6 +137,7 @@ pub(crate) const FIELDS: &[&[Spec]] = &[
     elastic::FIELDS,
     freedom::FIELDS,
     hold::FIELDS,
+    integrate::FIELDS,
     rest::FIELDS,
     wind::FIELDS,
 ];

@@ -152,8 +152,9 @@ fn in_a_crowd(method: Method, elasticity: Elasticity) -> Result<Cloth> {
     for _ in 0..3 {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }
-    let target = PinTarget { vertex: 8, position: [0.98, 0.45, 0.0] };
-    cloth.step(&FrameInput { dt: FRAME, pin_targets: &[target] })?;
+    let on_a_line = PinTarget { vertex: 8, position: [0.98, 0.45, 0.0] };
+    let on_a_spring = PinTarget { vertex: 4, position: [0.5, 0.48, 0.02] };
+    cloth.step(&FrameInput { dt: FRAME, pin_targets: &[on_a_line, on_a_spring] })?;
     Ok(cloth)
 }
 

@@ -106,6 +106,7 @@ pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
     cloth.hold(&[0], Hold::Fixed)?;
     cloth.hold(&[size - 1], Hold::Line { direction: [1.0, 2.0, 0.5] })?;
     cloth.hold(&[size * size - 1, size * size - size], Hold::Plane { normal: [0.1, 1.0, 0.3] })?;
+    cloth.hold(&[size / 2, size * size / 2], Hold::Soft { stiffness: 20.0 })?;
     Ok(cloth)
 }
 
@@ -167,10 +168,10 @@ pub fn everything_else() -> Settings {
     }
 }
 
-/// Gusts from aside, and triangles that may not shear much.
+/// Gusts from aside, triangles that may not shear much, and the start of every frame kept.
 pub fn windy() -> Settings {
     let wind = Wind { velocity: [2.0, 1.0, 5.0], gust: 0.5, ..Default::default() };
-    Settings { wind: Some(wind), area_limit: Some([0.99, 1.01]), ..Default::default() }
+    Settings { wind: Some(wind), area_limit: Some([0.99, 1.01]), keep_previous: true, ..Default::default() }
 }
 
 #[cfg(test)]

@@ -17,9 +17,11 @@ use crate::error::{Error, Result};
 const FIRST_BATCH: u32 = 4;
 
 /// A kernel with the buffers of one cloth.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bound {
     key: Key,
+    /// Numbers of its fields.
+    fields: Vec<usize>,
     pipeline: Arc<Pipeline>,
     group: wgpu::BindGroup,
 }
@@ -108,9 +110,33 @@ impl Runner {
                 })
             });
             outcome.await?;
-            self.bound.push(Bound { key: key(dispatch), pipeline, group });
+            self.bound.push(Bound { key: key(dispatch), fields: numbers, pipeline, group });
         }
         Ok(())
+    }
+
+    /// Makes the buffers of some fields anew, prepares `every` and assembles `program`, one of whose kernels it has.
+    /// Frames that were recorded before keep the old buffers. Where it fails, everything is as it was.
+    pub(crate) async fn renew(
+        &mut self,
+        names: &[&str],
+        every: &Program,
+        program: &Program,
+        fields: &Fields,
+    ) -> Result<()> {
+        let before = (self.buffers.clone(), self.bound.clone());
+        for (number, _) in self.specs.iter().enumerate().filter(|(_, spec)| names.contains(&spec.name)) {
+            self.buffers[number] = None;
+            self.bound.retain(|bound| !bound.fields.contains(&number));
+        }
+        let mut outcome = self.prepare(every, fields).await;
+        if outcome.is_ok() {
+            outcome = self.assemble(program);
+        }
+        if outcome.is_err() {
+            (self.buffers, self.bound) = before;
+        }
+        outcome
     }
 
     /// Translates a program whose kernels are all bound. Where that fails, what ran before runs on.
@@ -269,6 +295,18 @@ impl Runner {
             offset += size;
         }
         Ok(())
+    }
+
+    /// Records the copy of a field to one that is as long; nothing where one of them is not here.
+    pub(crate) fn record_copy(&self, encoder: &mut wgpu::CommandEncoder, from: &str, to: &str) {
+        if let (Some(from), Some(to)) = (self.named(from), self.named(to)) {
+            encoder.copy_buffer_to_buffer(from, 0, to, 0, from.size());
+        }
+    }
+
+    /// [`Runner::record_copy`], submitted.
+    pub(crate) fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.submit_scoped(|encoder| self.record_copy(encoder, from, to))
     }
 
     /// Records the whole program into one compute pass, loops unrolled to their bounds.

@@ -265,7 +265,8 @@ fn pins(page: &mut Page, pins: &Pins, key: &str) {
         Some(Hold::Line { direction }) => page.line("hold", &format!("{{ line = {} }}", list(&direction)), ""),
         Some(Hold::Plane { normal }) => page.line("hold", &format!("{{ plane = {} }}", list(&normal)), ""),
         // With an end it is a hold of the script, without one a pin of the mesh.
-        Some(Hold::Fixed | Hold::Free) | None => {}
+        // Files know no soft one.
+        Some(Hold::Fixed | Hold::Free | Hold::Soft { .. }) | None => {}
     }
     page.option("until", pins.until, "let go after so long, s");
     if let Some(motion) = &pins.motion {
