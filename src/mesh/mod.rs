@@ -217,6 +217,8 @@ pub struct Mesh {
     edges: Vec<Link>,
     springs: Vec<Link>,
     groups: BTreeMap<String, Vec<u32>>,
+    bending: f32,
+    curved: bool,
     bending_pairs: Vec<Pair>,
     hinges: Vec<Hinge>,
     patches: Vec<Patch>,
@@ -253,7 +255,7 @@ impl Mesh {
         pins.sort_unstable();
         pins.dedup();
         check("shear", None, shear, 0.0..=f32::MAX, "finite and not negative, in N/m")?;
-        check("bending", None, bending, 0.0..=1e6, "in [0, 1e6] N·m")?;
+        check_bending(bending)?;
         check_overrides(&overrides, count)?;
 
         let pairs = Pairs::new(&faces, &lines);
@@ -272,18 +274,7 @@ impl Mesh {
             Mass::PerVertex(masses) => check_masses(masses, count)?,
             Mass::Density(density) => lump(&positions, &faces, &lines, density, &pins)?,
         };
-        let (mut bending_pairs, mut hinges) = (Vec::new(), Vec::new());
-        if bending > 0.0 {
-            bending_pairs = bending::quadratic(&positions, &faces, bending);
-            for pair in &bending_pairs {
-                check("bending", None, pair.weight, -f32::MAX..=f32::MAX, "so small that forces are finite")?;
-            }
-            check_counts(count, 2 * bending_pairs.len())?;
-            if curved {
-                hinges = bending::hinges(&positions, &faces, bending);
-                check_counts(count, 2 * hinges.len())?;
-            }
-        }
+        let (bending_pairs, hinges) = bends(&positions, &faces, bending, curved)?;
         Ok(Self {
             positions,
             faces,
@@ -293,6 +284,8 @@ impl Mesh {
             edges,
             springs,
             groups,
+            bending,
+            curved,
             bending_pairs,
             hinges,
             patches: woven.patches,
@@ -334,6 +327,22 @@ impl Mesh {
     /// diagonal of two quads has the stiffness of both.
     pub fn springs(&self) -> &[Link] {
         &self.springs
+    }
+
+    /// The bending stiffness, N·m: [`MeshDescriptor::bending`].
+    pub fn bending(&self) -> f32 {
+        self.bending
+    }
+
+    /// The same mesh with another bending stiffness, N·m.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`], as for [`MeshDescriptor::bending`].
+    pub fn with_bending(self, bending: f32) -> Result<Self> {
+        check_bending(bending)?;
+        let (bending_pairs, hinges) = bends(&self.positions, &self.faces, bending, self.curved)?;
+        Ok(Self { bending, bending_pairs, hinges, ..self })
     }
 
     /// The bending stiffness of the flat sheet as signed springs between vertices.
@@ -402,4 +411,23 @@ impl Mesh {
         }
         triangles
     }
+}
+
+fn check_bending(bending: f32) -> Result<()> {
+    check("bending", None, bending, 0.0..=1e6, "in [0, 1e6] N·m")
+}
+
+/// What resists bending: pairs for a flat rest shape, and hinges where it is curved.
+fn bends(positions: &[[f32; 3]], faces: &[Face], bending: f32, curved: bool) -> Result<(Vec<Pair>, Vec<Hinge>)> {
+    if bending == 0.0 {
+        return Ok(Default::default());
+    }
+    let pairs = bending::quadratic(positions, faces, bending);
+    for pair in &pairs {
+        check("bending", None, pair.weight, -f32::MAX..=f32::MAX, "so small that forces are finite")?;
+    }
+    check_counts(positions.len(), 2 * pairs.len())?;
+    let hinges = if curved { bending::hinges(positions, faces, bending) } else { Vec::new() };
+    check_counts(positions.len(), 2 * hinges.len())?;
+    Ok((pairs, hinges))
 }
