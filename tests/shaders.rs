@@ -550,7 +550,11 @@ fn tint_accepts_every_file() {
         shaders.push((name.to_owned(), shader.text, entries));
     }
     #[cfg(feature = "render")]
-    shaders.push(("render".into(), taut::render::WGSL.into(), vec!["measure_strain".into(), "gather_rods".into()]));
+    shaders.push((
+        "render".into(),
+        taut::render::WGSL.into(),
+        ["measure_strain", "gather_rods", "follow"].map(String::from).into(),
+    ));
     for (name, text) in [("uneven", UNEVEN), ("crowded", CROWDED)] {
         // naga accepts both, which is why Tint is asked.
         let shader = Shader::parse(with_prelude(text)).expect("naga accepts it");

@@ -226,6 +226,8 @@ pub struct Mesh {
     edges: Vec<Link>,
     springs: Vec<Link>,
     groups: BTreeMap<String, Vec<u32>>,
+    bending: f32,
+    curved: bool,
     bending_pairs: Vec<Pair>,
     hinges: Vec<Hinge>,
     patches: Vec<Patch>,
@@ -262,7 +264,7 @@ impl Mesh {
         pins.sort_unstable();
         pins.dedup();
         check("shear", None, shear, 0.0..=f32::MAX, SHEARS)?;
-        check("bending", None, bending, BENDINGS, "in [0, 1e6] N·m")?;
+        check_bending(bending)?;
         check_overrides(&overrides, count)?;
         let density = if let Mass::Density(density) = mass { density } else { 1.0 };
         let fabrics = Fabrics::new(faces.len(), [density, shear, bending], &swatches)?;
@@ -283,18 +285,7 @@ impl Mesh {
             Mass::PerVertex(masses) => check_masses(masses, count)?,
             Mass::Density(density) => lump(&positions, &faces, &lines, density, &fabrics, &pins)?,
         };
-        let (mut bending_pairs, mut hinges) = (Vec::new(), Vec::new());
-        if fabrics.bend() {
-            bending_pairs = bending::quadratic_of(&positions, &faces, &fabrics);
-            for pair in &bending_pairs {
-                check("bending", None, pair.weight, -f32::MAX..=f32::MAX, "so small that forces are finite")?;
-            }
-            check_counts(count, 2 * bending_pairs.len())?;
-            if curved {
-                hinges = bending::hinges_of(&positions, &faces, &fabrics);
-                check_counts(count, 2 * hinges.len())?;
-            }
-        }
+        let (bending_pairs, hinges) = bends(&positions, &faces, &fabrics, curved)?;
         Ok(Self {
             positions,
             faces,
@@ -304,6 +295,8 @@ impl Mesh {
             edges,
             springs,
             groups,
+            bending,
+            curved,
             bending_pairs,
             hinges,
             patches: woven.patches,
@@ -345,6 +338,23 @@ impl Mesh {
     /// diagonal of two quads has the stiffness of both.
     pub fn springs(&self) -> &[Link] {
         &self.springs
+    }
+
+    /// The bending stiffness, N·m: [`MeshDescriptor::bending`].
+    pub fn bending(&self) -> f32 {
+        self.bending
+    }
+
+    /// The same mesh with another bending stiffness, N·m, in all of it: that of swatches is replaced, too.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`], as for [`MeshDescriptor::bending`].
+    pub fn with_bending(self, bending: f32) -> Result<Self> {
+        check_bending(bending)?;
+        let fabrics = Fabrics::new(self.faces.len(), [1.0, 0.0, bending], &[])?;
+        let (bending_pairs, hinges) = bends(&self.positions, &self.faces, &fabrics, self.curved)?;
+        Ok(Self { bending, bending_pairs, hinges, ..self })
     }
 
     /// The bending stiffness of the flat sheet as signed springs between vertices.
@@ -413,4 +423,23 @@ impl Mesh {
         }
         triangles
     }
+}
+
+fn check_bending(bending: f32) -> Result<()> {
+    check("bending", None, bending, BENDINGS, "in [0, 1e6] N·m")
+}
+
+/// What resists bending: pairs of the flat sheet, and hinges where it is curved.
+fn bends(positions: &[[f32; 3]], faces: &[Face], fabrics: &Fabrics, curved: bool) -> Result<(Vec<Pair>, Vec<Hinge>)> {
+    if !fabrics.bend() {
+        return Ok(Default::default());
+    }
+    let pairs = bending::quadratic_of(positions, faces, fabrics);
+    for pair in &pairs {
+        check("bending", None, pair.weight, -f32::MAX..=f32::MAX, "so small that forces are finite")?;
+    }
+    check_counts(positions.len(), 2 * pairs.len())?;
+    let hinges = if curved { bending::hinges_of(positions, faces, fabrics) } else { Vec::new() };
+    check_counts(positions.len(), 2 * hinges.len())?;
+    Ok((pairs, hinges))
 }

@@ -16,8 +16,14 @@ const REPEATS: f32 = 10.0;
 /// What a cloth's mesh says about its drawing; made once, for GPU and CPU alike.
 #[derive(Clone, Debug)]
 pub struct Fabric {
-    /// Material coordinates in repeats of the pattern.
+    vertex_count: usize,
+    /// Radius of a pin.
+    pin: f32,
+    /// The vertex that each vertex that is drawn follows; `None` where they are the same.
+    followed: Option<Vec<u32>>,
+    /// Material coordinates of what is drawn, in repeats of the pattern.
     coordinates: Vec<[f32; 2]>,
+    /// Of vertices that are drawn.
     triangles: Vec<[u32; 3]>,
     /// The edges at each vertex: `count + 1` places, then pairs of the other end and the bits of the rest length.
     incidence: Vec<u32>,
@@ -44,6 +50,9 @@ impl Fabric {
         let extent = (high - low).length();
         let longest = (high - low).max_element();
         let mut fabric = Self {
+            vertex_count: mesh.vertex_count(),
+            pin: PIN * extent,
+            followed: None,
             coordinates: flattened(positions, &triangles, round_number(longest / REPEATS)),
             incidence: incidence(mesh),
             triangles,
@@ -67,20 +76,63 @@ impl Fabric {
         if expected != found {
             return Err(Error::LengthMismatch { field: "coordinates", expected, found });
         }
-        if let Some(index) = coordinates.iter().position(|[u, v]| !(u.is_finite() && v.is_finite())) {
-            return Err(Error::NotFinite { field: "coordinates", index });
-        }
-        if !(repeat > 0.0 && repeat.is_finite()) {
-            let (value, expected) = (repeat.into(), "finite and above zero");
-            return Err(Error::OutOfRange { field: "repeat", index: None, value, expected });
-        }
-        self.coordinates = coordinates.iter().map(|[u, v]| [u / repeat, v / repeat]).collect();
+        self.coordinates = repeated(coordinates, repeat)?;
         Ok(self)
     }
 
-    /// How many vertices there are.
+    /// With texture coordinates that jump at seams, in units as for [`Fabric::with_coordinates`]. There are more
+    /// vertices to be drawn than the mesh has, then: each has coordinates and follows a vertex of the mesh, and
+    /// triangles are between those that are drawn, as many as the mesh has. `RenderMesh` of `taut::io::import` is made
+    /// for this.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fabric::with_coordinates`], and [`Error::IndexOutOfRange`].
+    pub fn with_texture(
+        self,
+        followed: &[u32],
+        coordinates: &[[f32; 2]],
+        triangles: &[[u32; 3]],
+        repeat: f32,
+    ) -> Result<Self> {
+        let lengths =
+            [("coordinates", followed.len(), coordinates.len()), ("triangles", self.triangles.len(), triangles.len())];
+        for (field, expected, found) in lengths {
+            if expected != found {
+                return Err(Error::LengthMismatch { field, expected, found });
+            }
+        }
+        check_indices("followed", followed, self.vertex_count)?;
+        check_indices("triangles", triangles.as_flattened(), followed.len())?;
+        let coordinates = repeated(coordinates, repeat)?;
+        Ok(Self { followed: Some(followed.to_vec()), coordinates, triangles: triangles.to_vec(), ..self })
+    }
+
+    /// With pins besides those of the mesh: vertices that somebody holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::IndexOutOfRange`].
+    pub fn with_pins(mut self, vertices: &[u32]) -> Result<Self> {
+        check_indices("pins", vertices, self.vertex_count)?;
+        let radius = self.pin;
+        self.rods.extend(vertices.iter().map(|pin| Rod { tail: *pin, head: *pin, radius }));
+        Ok(self)
+    }
+
+    /// How many vertices the mesh has.
     pub fn vertex_count(&self) -> usize {
-        self.coordinates.len()
+        self.vertex_count
+    }
+
+    /// The vertex that each vertex that is drawn follows; `None` where they are the same.
+    pub(crate) fn followed(&self) -> Option<&[u32]> {
+        self.followed.as_deref()
+    }
+
+    /// The vertex of the mesh that one that is drawn follows.
+    pub(crate) fn source(&self, drawn: usize) -> usize {
+        self.followed.as_ref().map_or(drawn, |followed| followed[drawn] as usize)
     }
 
     pub(crate) fn coordinates(&self) -> &[[f32; 2]] {
@@ -130,9 +182,10 @@ impl Fabric {
     pub(crate) fn normals(&self, positions: &[[f32; 3]]) -> Vec<Vec3> {
         let mut normals = vec![Vec3::ZERO; positions.len()];
         for triangle in &self.triangles {
-            let [a, b, c] = triangle.map(|vertex| Vec3::from(positions[vertex as usize]));
-            for vertex in triangle {
-                normals[*vertex as usize] += (b - a).cross(c - a);
+            let corners = triangle.map(|vertex| self.source(vertex as usize));
+            let [a, b, c] = corners.map(|vertex| Vec3::from(positions[vertex]));
+            for vertex in corners {
+                normals[vertex] += (b - a).cross(c - a);
             }
         }
         for normal in &mut normals {
@@ -145,6 +198,25 @@ impl Fabric {
 pub(crate) fn bounds(positions: &[[f32; 3]]) -> (Vec3, Vec3) {
     let wider = |(low, high): (Vec3, Vec3), point: &[f32; 3]| (low.min((*point).into()), high.max((*point).into()));
     positions.iter().fold((Vec3::INFINITY, Vec3::NEG_INFINITY), wider)
+}
+
+/// Coordinates in repeats of the pattern.
+fn repeated(coordinates: &[[f32; 2]], repeat: f32) -> Result<Vec<[f32; 2]>> {
+    if let Some(index) = coordinates.iter().position(|[u, v]| !(u.is_finite() && v.is_finite())) {
+        return Err(Error::NotFinite { field: "coordinates", index });
+    }
+    if !(repeat > 0.0 && repeat.is_finite()) {
+        let (value, expected) = (repeat.into(), "finite and above zero");
+        return Err(Error::OutOfRange { field: "repeat", index: None, value, expected });
+    }
+    Ok(coordinates.iter().map(|[u, v]| [u / repeat, v / repeat]).collect())
+}
+
+fn check_indices(field: &'static str, indices: &[u32], count: usize) -> Result<()> {
+    match indices.iter().position(|index| *index as usize >= count) {
+        Some(index) => Err(Error::IndexOutOfRange { field, index, value: indices[index], count }),
+        None => Ok(()),
+    }
 }
 
 /// The nearest of 1, 2, 5, 10 … below, times a power of ten.
@@ -270,5 +342,37 @@ mod tests {
         assert!(fabric.clone().with_coordinates(&[[0.0; 2]; 4], 0.0).is_err());
         let own = fabric.with_coordinates(&[[1.0, 2.0]; 4], 0.5).unwrap();
         assert_eq!(own.coordinates()[0], [2.0, 4.0]);
+    }
+
+    #[test]
+    fn a_texture_may_jump_where_the_mesh_does_not() {
+        let sheet = scene::sheet(2).unwrap();
+        let fabric = Fabric::new(&sheet.mesh);
+        let normals = fabric.normals(&sheet.start);
+        // The diagonal is a seam: two of the four vertices are drawn twice.
+        let [one, other] = [fabric.triangles()[0], fabric.triangles()[1]];
+        let followed = [one, other].concat();
+        let triangles = [[0, 1, 2], [3, 4, 5]];
+        let uvs = [[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [5.0, 5.0], [6.0, 6.0], [6.0, 5.0]];
+        let textured = fabric.clone().with_texture(&followed, &uvs, &triangles, 0.5).unwrap();
+        assert_eq!((textured.vertex_count(), textured.coordinates().len()), (4, 6));
+        assert_eq!(textured.coordinates()[3], [10.0, 10.0]);
+        assert_eq!(textured.normals(&sheet.start), normals);
+        let refused = |followed: &[u32], uvs: &[[f32; 2]], triangles: &[[u32; 3]]| {
+            fabric.clone().with_texture(followed, uvs, triangles, 0.5).unwrap_err().to_string()
+        };
+        assert!(refused(&followed, &uvs[1..], &triangles).contains("coordinates"));
+        assert!(refused(&followed, &uvs, &triangles[1..]).contains("triangles"));
+        assert!(refused(&[4; 6], &uvs, &triangles).contains("followed"));
+        assert!(refused(&followed, &uvs, &[[0, 1, 6]; 2]).contains("triangles"));
+    }
+
+    #[test]
+    fn pins_of_somebody_are_balls() {
+        let fabric = Fabric::new(&scene::sheet(3).unwrap().mesh);
+        let pinned = fabric.clone().with_pins(&[4]).unwrap();
+        assert_eq!(pinned.rods().iter().map(|ball| (ball.tail, ball.head)).collect::<Vec<_>>(), [(4, 4)]);
+        assert!(pinned.rods()[0].radius > 0.0);
+        assert!(fabric.with_pins(&[9]).is_err());
     }
 }

@@ -50,12 +50,14 @@ struct Layouts {
     object: wgpu::BindGroupLayout,
     shadow: wgpu::BindGroupLayout,
     gather: wgpu::BindGroupLayout,
+    follow: wgpu::BindGroupLayout,
 }
 
 #[derive(Debug)]
 struct Pipelines {
     measure_strain: wgpu::ComputePipeline,
     gather_rods: wgpu::ComputePipeline,
+    follow: wgpu::ComputePipeline,
     shadow_surface: wgpu::RenderPipeline,
     shadow_rod: wgpu::RenderPipeline,
     surface: wgpu::RenderPipeline,
@@ -70,6 +72,8 @@ struct Parameters {
     vertices: u32,
     rods: u32,
     band: [f32; 2],
+    drawn: u32,
+    padding: u32,
 }
 
 /// The multisampled color and the depth of a picture in the making; made anew where the size changes.
@@ -216,29 +220,40 @@ impl Renderer {
         Ok(())
     }
 
-    /// Computes strain and rods of a cloth from its positions.
+    /// Computes strain, rods and what is drawn of a cloth from its positions.
     fn gather(&self, encoder: &mut wgpu::CommandEncoder, look: &Look, skin: &Skin) -> Result<()> {
         let strain = matches!(look.coloring, Coloring::Strain { .. });
-        if !strain && skin.rod_count == 0 {
+        if !strain && skin.rod_count == 0 && skin.drawn.is_none() {
             return Ok(());
         }
         let band = if let Coloring::Strain { band, .. } = look.coloring { band } else { [1.0, 1.0] };
-        let parameters = Parameters { vertices: skin.vertex_count, rods: skin.rod_count, band };
+        let drawn = skin.drawn.as_ref().map_or(0, |drawn| drawn.count);
+        let parameters = Parameters { vertices: skin.vertex_count, rods: skin.rod_count, band, drawn, padding: 0 };
         let uniform = wgpu::BufferUsages::UNIFORM;
         let parameters = filled(&self.device, "taut gather", uniform, bytes_of(&parameters))?;
-        let (group, outcome) = scoped(&self.device, || {
-            let buffers = [&parameters, &skin.positions, &skin.incidence, &skin.strains, &skin.links, &skin.rods];
-            let entries: Vec<wgpu::BindGroupEntry<'_>> = (0..)
-                .zip(buffers)
-                .map(|(binding, buffer)| wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() })
-                .collect();
-            let (label, layout) = (Some("taut gather"), &self.layouts.gather);
-            self.device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
+        let ((gather, follow), outcome) = scoped(&self.device, || {
+            let group = |layout, buffers: &[(u32, &wgpu::Buffer)]| {
+                let bound = buffers.iter().map(|(binding, buffer)| wgpu::BindGroupEntry {
+                    binding: *binding,
+                    resource: buffer.as_entire_binding(),
+                });
+                let entries: Vec<wgpu::BindGroupEntry<'_>> = bound.collect();
+                let label = Some("taut gather");
+                self.device.create_bind_group(&wgpu::BindGroupDescriptor { label, layout, entries: &entries })
+            };
+            let (first, strains) = ([(0, &parameters), (1, &skin.positions)], (3, &skin.strains));
+            let rest = [(2, &skin.incidence), strains, (4, &skin.links), (5, &skin.rods)];
+            let follow = skin.drawn.as_ref().zip(skin.faces.as_ref()).map(|(drawn, faces)| {
+                let rest = [strains, (6, &faces.normals), (7, &drawn.followed)];
+                let written = [(8, &drawn.positions), (9, &drawn.normals), (10, &drawn.strains)];
+                group(&self.layouts.follow, &[&first[..], &rest, &written].concat())
+            });
+            (group(&self.layouts.gather, &[&first[..], &rest].concat()), follow)
         });
         ready(outcome)?;
         let descriptor = wgpu::ComputePassDescriptor { label: Some("taut gather"), timestamp_writes: None };
         let mut pass = encoder.begin_compute_pass(&descriptor);
-        pass.set_bind_group(0, &group, &[]);
+        pass.set_bind_group(0, &gather, &[]);
         if strain {
             pass.set_pipeline(&self.pipelines.measure_strain);
             self.dispatch(&mut pass, skin.vertex_count);
@@ -246,6 +261,11 @@ impl Renderer {
         if skin.rod_count > 0 {
             pass.set_pipeline(&self.pipelines.gather_rods);
             self.dispatch(&mut pass, skin.rod_count);
+        }
+        if let Some(follow) = &follow {
+            pass.set_bind_group(0, follow, &[]);
+            pass.set_pipeline(&self.pipelines.follow);
+            self.dispatch(&mut pass, drawn);
         }
         Ok(())
     }
@@ -365,7 +385,10 @@ impl Renderer {
         pass.set_bind_group(1, objects, &[0]);
         for skin in items.cloths {
             if let Some(faces) = &skin.faces {
-                let buffers = [&skin.positions, &faces.normals, &skin.material, &skin.strains];
+                let buffers = match &skin.drawn {
+                    Some(drawn) => [&drawn.positions, &drawn.normals, &skin.material, &drawn.strains],
+                    None => [&skin.positions, &faces.normals, &skin.material, &skin.strains],
+                };
                 draw_triangles(pass, &buffers[..slots], &faces.indices, faces.count);
             }
         }
@@ -488,6 +511,19 @@ impl Layouts {
                     entry(5, compute, storage(false)),
                 ],
             ),
+            follow: layout(
+                "taut follow",
+                &[
+                    entry(0, compute, uniform(false, size_of::<Parameters>())),
+                    entry(1, compute, storage(true)),
+                    entry(3, compute, storage(false)),
+                    entry(6, compute, storage(true)),
+                    entry(7, compute, storage(true)),
+                    entry(8, compute, storage(false)),
+                    entry(9, compute, storage(false)),
+                    entry(10, compute, storage(false)),
+                ],
+            ),
         }
     }
 }
@@ -505,13 +541,13 @@ impl Pipelines {
                 immediate_size: 0,
             })
         };
-        let gather = layout(&[Some(&layouts.gather)]);
+        let [gather, follow] = [&layouts.gather, &layouts.follow].map(|group| layout(&[Some(group)]));
         let shadow = layout(&[Some(&layouts.globals), Some(&layouts.object)]);
         let picture = layout(&[Some(&layouts.globals), Some(&layouts.object), Some(&layouts.shadow)]);
-        let compute = |name| {
+        let compute = |name, layout| {
             device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
                 label: Some(name),
-                layout: Some(&gather),
+                layout: Some(layout),
                 module: &module,
                 entry_point: Some(name),
                 compilation_options: wgpu::PipelineCompilationOptions::default(),
@@ -575,8 +611,9 @@ impl Pipelines {
         };
         let list = wgpu::PrimitiveTopology::TriangleList;
         Self {
-            measure_strain: compute("measure_strain"),
-            gather_rods: compute("gather_rods"),
+            measure_strain: compute("measure_strain", &gather),
+            gather_rods: compute("gather_rods", &gather),
+            follow: compute("follow", &follow),
             shadow_surface: render("shadow_surface", None, &surface_buffers[..1], list),
             shadow_rod: render("shadow_rod", None, &rod_buffers, list),
             surface: render("place_surface", Some("shade_surface"), &surface_buffers, list),

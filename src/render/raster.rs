@@ -121,12 +121,10 @@ impl Mesh {
             Coloring::Cloth => vec![0.0; positions.len()],
         };
         let normals = fabric.normals(positions);
-        let vertices = positions.iter().zip(&normals).zip(fabric.coordinates()).zip(&strains);
-        let vertices = vertices.map(|(((position, normal), material), strain)| Vertex {
-            world: (*position).into(),
-            normal: *normal,
-            material: (*material).into(),
-            strain: *strain,
+        let vertices = fabric.coordinates().iter().enumerate().map(|(drawn, material)| {
+            let vertex = fabric.source(drawn);
+            let world = positions[vertex].into();
+            Vertex { world, normal: normals[vertex], material: (*material).into(), strain: strains[vertex] }
         });
         self.add(Object::cloth(look), vertices, fabric.triangles());
         let (corners, triangles) = capsule();

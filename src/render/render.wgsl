@@ -55,6 +55,8 @@ struct Parameters {
     vertices: u32,
     rods: u32,
     band: vec2<f32>,
+    drawn: u32,
+    padding: u32,
 }
 
 struct Rod {
@@ -72,6 +74,12 @@ struct Rod {
 // Tail, head, bits of the radius.
 @group(0) @binding(4) var<storage, read> links: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read_write> rods: array<Rod>;
+@group(0) @binding(6) var<storage, read> normals: array<vec4<f32>>;
+// The vertex that each vertex that is drawn follows.
+@group(0) @binding(7) var<storage, read> followed: array<u32>;
+@group(0) @binding(8) var<storage, read_write> drawn_positions: array<vec4<f32>>;
+@group(0) @binding(9) var<storage, read_write> drawn_normals: array<vec4<f32>>;
+@group(0) @binding(10) var<storage, read_write> drawn_strains: array<f32>;
 
 fn number(group: vec3<u32>, groups: vec3<u32>, lane: u32) -> u32 {
     return (group.y * groups.x + group.x) * 64u + lane;
@@ -114,6 +122,23 @@ fn gather_rods(
         vertices[link.y].xyz,
         max(strains[link.x], strains[link.y]),
     );
+}
+
+// Where a texture jumps, several vertices that are drawn follow one of the mesh.
+@compute @workgroup_size(64)
+fn follow(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = number(group, groups, lane);
+    if (index >= parameters.drawn) {
+        return;
+    }
+    let vertex = followed[index];
+    drawn_positions[index] = vertices[vertex];
+    drawn_normals[index] = normals[vertex];
+    drawn_strains[index] = strains[vertex];
 }
 
 // --- Where vertices are. ---

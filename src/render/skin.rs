@@ -22,6 +22,8 @@ pub struct Skin {
     pub(super) positions: wgpu::Buffer,
     /// Normals and corners of the triangles, if there are any.
     pub(super) faces: Option<Faces>,
+    /// Vertices that are drawn, where they are not those of the mesh.
+    pub(super) drawn: Option<Drawn>,
     pub(super) material: wgpu::Buffer,
     pub(super) strains: wgpu::Buffer,
     pub(super) incidence: wgpu::Buffer,
@@ -36,6 +38,17 @@ pub struct Skin {
 pub(super) struct Faces {
     pub(super) normals: wgpu::Buffer,
     pub(super) indices: wgpu::Buffer,
+    pub(super) count: u32,
+}
+
+/// Vertices that follow those of the mesh, each at one side of a seam.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    /// Whom they follow.
+    pub(super) followed: wgpu::Buffer,
+    pub(super) positions: wgpu::Buffer,
+    pub(super) normals: wgpu::Buffer,
+    pub(super) strains: wgpu::Buffer,
     pub(super) count: u32,
 }
 
@@ -65,7 +78,8 @@ impl Skin {
         let positions = cloth.position_buffer().ok_or_else(missing)?.clone();
         let faces = match (cloth.normal_buffer(), cloth.index_buffer()) {
             (Some(normals), Some((indices, count))) if count > 0 => {
-                Some(Faces { normals: normals.clone(), indices: indices.clone(), count })
+                let indices = if fabric.followed().is_some() { triangles(renderer, fabric)? } else { indices.clone() };
+                Some(Faces { normals: normals.clone(), indices, count })
             }
             _ => None,
         };
@@ -84,10 +98,8 @@ impl Skin {
         let faces = if fabric.triangles().is_empty() {
             None
         } else {
-            let indices = bytemuck::cast_slice(fabric.triangles());
             let count = 3 * fabric.triangles().len() as u32;
-            let indices = made(renderer, "taut triangles", wgpu::BufferUsages::INDEX, indices)?;
-            Some(Faces { normals: buffer("taut normals")?, indices, count })
+            Some(Faces { normals: buffer("taut normals")?, indices: triangles(renderer, fabric)?, count })
         };
         let skin = Self::assembled(renderer, fabric, buffer("taut positions")?, faces, true)?;
         skin.place(renderer, fabric, positions)?;
@@ -130,10 +142,21 @@ impl Skin {
         let links: Vec<[u32; 4]> =
             fabric.rods().iter().map(|rod| [rod.tail, rod.head, rod.radius.to_bits(), 0]).collect();
         let coordinates = bytemuck::cast_slice(fabric.coordinates());
+        let drawn = |followed: &[u32]| {
+            let zeros = |name, bytes: usize| made(renderer, name, vertex | storage, &vec![0; bytes * followed.len()]);
+            Ok::<_, Error>(Drawn {
+                followed: made(renderer, "taut followed", storage, bytemuck::cast_slice(followed))?,
+                positions: zeros("taut drawn positions", 16)?,
+                normals: zeros("taut drawn normals", 16)?,
+                strains: zeros("taut drawn strains", 4)?,
+                count: followed.len() as u32,
+            })
+        };
         Ok(Self {
             owned,
             positions,
             faces,
+            drawn: fabric.followed().map(drawn).transpose()?,
             material: made(renderer, "taut material coordinates", vertex, coordinates)?,
             strains: made(renderer, "taut strains", vertex | storage, &vec![0; 4 * fabric.vertex_count()])?,
             incidence: made(renderer, "taut incidence", storage, bytemuck::cast_slice(fabric.incidence()))?,
@@ -144,6 +167,10 @@ impl Skin {
             line_count: fabric.line_count() as u32,
         })
     }
+}
+
+fn triangles(renderer: &Renderer, fabric: &Fabric) -> Result<wgpu::Buffer> {
+    made(renderer, "taut triangles", wgpu::BufferUsages::INDEX, bytemuck::cast_slice(fabric.triangles()))
 }
 
 /// A solid's model on a GPU.
