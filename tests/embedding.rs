@@ -646,7 +646,7 @@ fn an_asynchronous_step_can_be_sent_to_another_thread() {
     let Some(gpu) = gpu() else { return };
     let mut cloth = on(&gpu, scene::hang(9).unwrap());
     let device = gpu.device().clone();
-    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let flag = done.clone();
     // Somebody else polls, as the documentation asks.
     let poller = std::thread::spawn(move || {
@@ -819,7 +819,7 @@ const CHANGES: &[Changing] = &[
 fn a_change_is_as_if_the_cloth_was_made_with_it() {
     let scene = || {
         let mut scene = scene::hang(9).unwrap();
-        let ball = taut::Solid::new(taut::SolidShape::Sphere { radius: 0.2 }).at([0.5, -0.25, 0.5]);
+        let ball = Solid::new(SolidShape::Sphere { radius: 0.2 }).at([0.5, -0.25, 0.5]);
         scene.solids.push(ball);
         scene
     };
