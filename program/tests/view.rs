@@ -17,7 +17,10 @@ use common::{command, finish};
 /// A software adapter draws some pictures per second.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The panel takes this much of the right side of the window, with a margin.
-const PANEL: usize = 340;
+const PANEL: usize = 420;
+
+/// A column near the right end of every slider.
+const SLIDERS: usize = 725;
 
 /// An X server that draws into a file.
 struct Display {
@@ -59,8 +62,8 @@ impl Display {
 
     /// Moves the pointer, presses keys and buttons.
     fn act(&self, actions: &[&str]) {
-        let done = Command::new("xdotool").args(actions).env("DISPLAY", &self.name).status().expect("xdotool");
-        assert!(done.success(), "{actions:?}");
+        let done = Command::new("xdotool").args(actions).env("DISPLAY", &self.name).output().expect("xdotool");
+        assert!(done.status.success(), "{actions:?}");
     }
 
     /// Gives the keyboard to the window: there is no window manager that would.
@@ -169,6 +172,29 @@ impl Screen {
         (0..self.pixels.len()).map(place).filter(move |place| here(*place))
     }
 
+    /// What the panel shows.
+    fn panel(&self) -> Vec<[u8; 3]> {
+        self.pixels.chunks_exact(self.width).flat_map(|row| &row[self.width + 20 - PANEL..]).copied().collect()
+    }
+
+    /// Rows with a slider: runs of the color of its rail that are not as high as a button.
+    fn sliders(&self) -> Vec<usize> {
+        let column = self.pixels.iter().skip(SLIDERS).step_by(self.width).enumerate();
+        let rail: Vec<usize> = column.filter(|(_, color)| **color == [60; 3]).map(|(y, _)| y).collect();
+        let runs = rail.chunk_by(|one, other| one + 1 == *other);
+        runs.filter(|run| (4..=12).contains(&run.len())).map(|run| run[run.len() / 2]).collect()
+    }
+
+    /// Pixels of the rings around what was pinned by hand.
+    fn rings(&self) -> usize {
+        self.pixels.iter().filter(|color| **color == [255, 140, 0]).count()
+    }
+
+    /// Pixels of the mark of a recording.
+    fn marks(&self) -> usize {
+        self.pixels.iter().filter(|color| **color == [235, 40, 40]).count()
+    }
+
     /// How many of them are near a place.
     fn threads_near(&self, x: usize, y: usize) -> usize {
         self.threads().filter(|thread| thread.0.abs_diff(x) <= 14 && thread.1.abs_diff(y) <= 14).count()
@@ -256,6 +282,161 @@ fn keys_pause_step_and_reset() {
     display.act(&["key", "q"]);
     let report = window.report();
     assert_eq!(report["frames"], 3, "{report}");
+}
+
+/// The files that a window left, by name.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn scenes_are_chosen_and_the_count_goes_on() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(display) = Display::open() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    // What was opened from a file is the first of the list, and the built-in ones follow.
+    let printed = finish(command(directory.path(), "scene hang --size 6").spawn().expect("the program")).succeeds();
+    fs::write(directory.path().join("own.toml"), printed).expect("a file");
+    let mut window = Window::open(&display, "./own.toml --backend cpu --paused", directory.path());
+    display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
+    display.focus();
+    let title = |name: &str| format!("^taut: {name}$");
+    for (key, name) in
+        [("Next", "chain"), ("Next", "curtain"), ("Prior", "chain"), ("Prior", "hang"), ("Prior", "tablecloth")]
+    {
+        display.act(&["key", key]);
+        // The title is the scene's.
+        display.act(&["search", "--sync", "--name", &title(name)]);
+    }
+    display.act(&["key", "Right", "sleep", "0.5", "key", "q"]);
+    let report = window.report();
+    assert_eq!(report["scene"], "tablecloth", "{report}");
+    assert_eq!(report["vertices"], 36, "the size is kept: {report}");
+    assert_eq!(report["frames"], 1, "{report}");
+}
+
+#[test]
+fn a_click_pins_and_another_one_releases() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(display) = Display::open() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut window = Window::open(&display, "drape --size 9 --paused --backend cpu", directory.path());
+    let screen = display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
+    assert_eq!(screen.rings(), 0);
+    // The nearest corner.
+    let (x, y) = screen.threads().max_by_key(|(_, y)| *y).expect("there are many");
+    let click = ["mousemove", &x.to_string(), &(y - 3).to_string(), "sleep", "0.5", "click", "1"];
+    display.act(&click);
+    display.wait("a ring", &mut window, |screen| screen.rings() > 20);
+    display.act(&click);
+    display.wait("no ring", &mut window, |screen| screen.rings() == 0);
+    display.act(&click);
+    display.wait("a ring", &mut window, |screen| screen.rings() > 20);
+    display.focus();
+    for _ in 0..20 {
+        display.act(&["key", "Right", "sleep", "0.1"]);
+    }
+    // The corner is still there, and the rest has fallen.
+    display.act(&["sleep", "0.5", "key", "q"]);
+    let report = window.report();
+    assert_eq!(report["pins"].as_array().map(Vec::len), Some(1), "{report}");
+    assert_eq!([&report["frames_over"], &report["drags"]], [0, 0], "{report}");
+    assert_eq!(report["frames"], 20, "{report}");
+}
+
+#[test]
+fn a_recording_is_a_point_cache_and_a_moving_picture() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(display) = Display::open() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut window = Window::open(&display, "curtain --size 9 --backend cpu --paused", directory.path());
+    let screen = display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
+    assert_eq!(screen.marks(), 0);
+    display.focus();
+    display.act(&["key", "v"]);
+    display.wait("the mark of a recording", &mut window, |screen| screen.marks() > 50);
+    for _ in 0..5 {
+        display.act(&["key", "Right", "sleep", "0.2"]);
+    }
+    let begun = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "pc2" || kind == "gif");
+    assert_eq!(
+        files(directory.path()).iter().filter(|path| begun(path)).count(),
+        0,
+        "nothing is seen before it is whole"
+    );
+    display.act(&["key", "v"]);
+    display.wait("the end of the recording", &mut window, |screen| screen.marks() == 0);
+    // Another one is ended by closing the window.
+    display.act(&["key", "v"]);
+    display.wait("the mark of a recording", &mut window, |screen| screen.marks() > 50);
+    display.act(&["key", "Right", "sleep", "0.5", "key", "q"]);
+    let report = window.report();
+    let names =
+        ["taut-curtain-00000.gif", "taut-curtain-00000.pc2", "taut-curtain-00005.gif", "taut-curtain-00005.pc2"];
+    let found: Vec<String> = files(directory.path())
+        .iter()
+        .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(found, names);
+    assert_eq!(report["recordings"].as_array().map(Vec::len), Some(4), "{report}");
+    for (name, frames) in [("taut-curtain-00000.pc2", 6), ("taut-curtain-00005.pc2", 2)] {
+        let cache = taut::io::pc2::read(directory.path().join(name)).expect("a point cache");
+        assert_eq!((cache.header().points, cache.header().samples), (81, frames), "{name}");
+        assert_ne!(cache.sample(0), cache.sample(1), "{name} moves");
+    }
+    // Sixty frames per second, and every other one in the moving picture.
+    for (name, pictures) in [("taut-curtain-00000.gif", 3), ("taut-curtain-00005.gif", 1)] {
+        let file = fs::File::open(directory.path().join(name)).expect("a file");
+        let mut decoder = gif::DecodeOptions::new().read_info(BufReader::new(file)).expect("a GIF");
+        let mut found = 0;
+        while let Some(picture) = decoder.read_next_frame().expect("a picture") {
+            assert_eq!(picture.delay, if found % 3 == 0 || found % 3 == 2 { 3 } else { 4 }, "{name}");
+            found += 1;
+        }
+        assert_eq!(found, pictures, "{name}");
+        assert!(decoder.width() > 200 && decoder.height() > 200);
+    }
+}
+
+#[test]
+fn sliders_change_what_is_simulated() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(display) = Display::open() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut window = Window::open(&display, "drape --size 9 --paused --backend cpu", directory.path());
+    display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
+    let sliders = display.wait("the panel", &mut window, |screen| screen.sliders().len() == 8).sliders();
+    let [_size, limit, _gravity, _wind, drag, damping, bending, friction] = sliders[..] else { panic!("{sliders:?}") };
+    // A button that is pressed and released before the next picture would not have been pressed at all.
+    let mut click = |x: usize, y: usize| {
+        display.act(&["mousemove", &x.to_string(), &y.to_string(), "sleep", "0.7"]);
+        let before = display.screen().panel();
+        display.act(&["mousedown", "1"]);
+        display.wait("a change of the panel", &mut window, |screen| screen.panel() != before);
+        display.act(&["sleep", "0.3", "mouseup", "1", "sleep", "0.7"]);
+    };
+    for slider in [friction, bending, damping, drag, limit] {
+        click(SLIDERS - 25, slider);
+    }
+    // Below the limit is a box that says that substeps are automatic.
+    click(SLIDERS - 105, limit + 23);
+    display.focus();
+    display.act(&["key", "Right", "sleep", "0.5", "key", "q"]);
+    let report = window.report();
+    let differs = |name: &str, before: f64| {
+        let now = report[name].as_f64().unwrap_or_else(|| panic!("{name} in {report}"));
+        assert!((now / before - 1.0).abs() > 0.1, "{name} in {report}");
+    };
+    differs("strain_limit", 0.01);
+    differs("drag", 0.5);
+    differs("damping", 0.002);
+    differs("bending", 1e-5);
+    differs("friction", 0.5);
+    assert_eq!(report["substeps"], 1, "none was simulated when they became fixed: {report}");
+    assert_eq!([&report["problem"], &report["frames"]], [&serde_json::json!(null), &serde_json::json!(1)], "{report}");
 }
 
 #[test]

@@ -7,14 +7,18 @@ use anyhow::{Result, anyhow};
 use eframe::egui;
 use eframe::egui_wgpu::RenderState;
 use eframe::wgpu;
+use taut::io::import::RenderMesh;
 use taut::render::{
-    Camera, Canvas, Fabric, Items, Look, Model, Offscreen, PictureFile, Prop, Renderer, Skin, Studio, check_size,
+    Camera, Canvas, Fabric, Items, Look, Model, Offscreen, Picture, PictureFile, Prop, Renderer, Skin, Studio,
+    check_size,
 };
 use taut::{Cloth, Gpu, Pose};
 
 /// What the window's own renderer takes pictures in; [`Renderer`] encodes sRGB itself then.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 const SAMPLES: u32 = 4;
+/// Length of a texture that one repeat of the pattern takes.
+const REPEAT: f32 = 0.1;
 
 /// Everything that draws the cloth.
 pub(super) struct Easel {
@@ -26,6 +30,8 @@ pub(super) struct Easel {
     skin: Skin,
     props: Vec<Prop>,
     paper: Option<Paper>,
+    /// Grows where something else is drawn.
+    edition: u64,
 }
 
 /// What is drawn on; made anew where the size changes.
@@ -35,14 +41,48 @@ struct Paper {
     id: egui::TextureId,
 }
 
+/// What there is to be drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) cloth: &'a Cloth,
+    pub(super) studio: &'a Studio,
+    /// Vertices that were pinned by hand.
+    pub(super) pins: &'a [u32],
+    pub(super) texture: Option<&'a RenderMesh>,
+}
+
+impl Subject<'_> {
+    fn fabric(&self) -> Result<Fabric> {
+        let fabric = Fabric::new(self.cloth.mesh()).with_pins(self.pins)?;
+        Ok(match self.texture {
+            Some(RenderMesh { particle_of, uvs, triangles, .. }) => {
+                fabric.with_texture(particle_of, uvs, triangles, REPEAT)?
+            }
+            None => fabric,
+        })
+    }
+
+    fn models(&self) -> Vec<Model> {
+        self.cloth.solids().iter().map(|solid| Model::of(solid, self.studio)).collect()
+    }
+}
+
 impl Easel {
-    pub(super) fn new(state: &RenderState, gpu: &Gpu, cloth: &Cloth, studio: &Studio) -> Result<Self> {
+    pub(super) fn new(state: &RenderState, gpu: &Gpu, subject: Subject<'_>) -> Result<Self> {
         let renderer = Renderer::new(&state.device, &state.queue, FORMAT, SAMPLES)?;
-        let fabric = Fabric::new(cloth.mesh());
-        let models: Vec<Model> = cloth.solids().iter().map(|solid| Model::of(solid, studio)).collect();
-        let skin = Skin::of_cloth(&renderer, cloth, &fabric)?;
-        let props = models.iter().map(|model| Prop::new(&renderer, model)).collect::<taut::Result<_>>()?;
-        Ok(Self { state: state.clone(), gpu: gpu.clone(), renderer, fabric, models, skin, props, paper: None })
+        let (fabric, models) = (subject.fabric()?, subject.models());
+        let (skin, props) = dressed(&renderer, &fabric, &models, subject.cloth)?;
+        let (state, gpu) = (state.clone(), gpu.clone());
+        Ok(Self { state, gpu, renderer, fabric, models, skin, props, paper: None, edition: 0 })
+    }
+
+    /// Draws something else from now on.
+    pub(super) fn set(&mut self, subject: Subject<'_>) -> Result<()> {
+        let (fabric, models) = (subject.fabric()?, subject.models());
+        (self.skin, self.props) = dressed(&self.renderer, &fabric, &models, subject.cloth)?;
+        (self.fabric, self.models) = (fabric, models);
+        self.edition += 1;
+        Ok(())
     }
 
     /// Draws the cloth as it is now; the texture it is on. `positions` are those of a cloth on the CPU.
@@ -90,26 +130,69 @@ impl Easel {
         Ok(Paper { canvas, view, id })
     }
 
+    /// Width and height of what is seen.
+    pub(super) fn size(&self) -> Result<[u32; 2]> {
+        self.paper.as_ref().map(|paper| paper.canvas.size()).ok_or_else(|| anyhow!("nothing was drawn yet"))
+    }
+
+    /// A place where pictures of the same things are drawn for files.
+    pub(super) fn darkroom(&self, size: [u32; 2], cloth: &Cloth) -> Result<Darkroom> {
+        let offscreen = Offscreen::new(&self.gpu, size)?;
+        let (skin, props) = dressed(offscreen.renderer(), &self.fabric, &self.models, cloth)?;
+        Ok(Darkroom { offscreen, skin, props, edition: self.edition })
+    }
+
     /// Writes what is seen, without the panel, as a picture of the same size.
     pub(super) fn write(
         &self,
         path: &Path,
-        (camera, look, studio): (&Camera, &Look, &Studio),
+        view: (&Camera, &Look, &Studio),
         cloth: &Cloth,
+        positions: &[[f32; 3]],
     ) -> Result<()> {
-        let Some(paper) = &self.paper else { return Err(anyhow!("nothing was drawn yet")) };
-        let size = paper.canvas.size();
-        let offscreen = Offscreen::new(&self.gpu, size)?;
-        let renderer = offscreen.renderer();
-        let skin = Skin::of_cloth(renderer, cloth, &self.fabric)?;
-        let props: Vec<Prop> =
-            self.models.iter().map(|model| Prop::new(renderer, model)).collect::<taut::Result<_>>()?;
-        let solids = placed(&props, cloth);
-        let picture = offscreen.picture(camera, look, &Items { studio, cloths: &[&skin], solids: &solids })?;
+        let size = self.size()?;
+        let picture = self.darkroom(size, cloth)?.picture(self, view, cloth, positions)?;
         let mut file = PictureFile::create(path, size, 1.0)?;
         file.add(picture)?;
         Ok(file.finish()?)
     }
+}
+
+/// Where pictures for files are drawn, of a size of their own.
+pub(super) struct Darkroom {
+    offscreen: Offscreen,
+    skin: Skin,
+    props: Vec<Prop>,
+    edition: u64,
+}
+
+impl Darkroom {
+    /// What the easel would draw.
+    pub(super) fn picture(
+        &mut self,
+        easel: &Easel,
+        (camera, look, studio): (&Camera, &Look, &Studio),
+        cloth: &Cloth,
+        positions: &[[f32; 3]],
+    ) -> Result<Picture> {
+        let renderer = self.offscreen.renderer();
+        if self.edition != easel.edition {
+            (self.skin, self.props) = dressed(renderer, &easel.fabric, &easel.models, cloth)?;
+            self.edition = easel.edition;
+        }
+        if cloth.gpu().is_none() {
+            self.skin.place(renderer, &easel.fabric, positions)?;
+        }
+        let solids = placed(&self.props, cloth);
+        let items = Items { studio, cloths: &[&self.skin], solids: &solids };
+        Ok(self.offscreen.picture(camera, look, &items)?)
+    }
+}
+
+fn dressed(renderer: &Renderer, fabric: &Fabric, models: &[Model], cloth: &Cloth) -> Result<(Skin, Vec<Prop>)> {
+    let skin = Skin::of_cloth(renderer, cloth, fabric)?;
+    let props = models.iter().map(|model| Prop::new(renderer, model)).collect::<taut::Result<_>>()?;
+    Ok((skin, props))
 }
 
 fn placed<'a>(props: &'a [Prop], cloth: &Cloth) -> Vec<(&'a Prop, Pose)> {

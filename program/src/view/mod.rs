@@ -4,14 +4,20 @@
 //! |---|---|
 //! | [`player`] | the simulation: frames, what they reached, what is changed while it runs |
 //! | [`grab`] | which vertex is under the pointer, and where it shall go |
+//! | [`scenes`] | which scenes there are to choose from |
 //! | [`easel`] | the picture in the middle, drawn from the simulation's buffers |
+//! | [`recording`] | a point cache and a moving picture of what is played |
+//! | [`keys`] | what keys and mouse do |
 //! | [`panel`] | buttons, sliders and plots |
 //! | [`window`] | puts them together, and knows mouse and keys |
 
 mod easel;
 mod grab;
+mod keys;
 mod panel;
 mod player;
+mod recording;
+mod scenes;
 mod window;
 
 use std::fmt::Write as _;
@@ -24,15 +30,14 @@ use eframe::egui_wgpu::{WgpuSetup, WgpuSetupCreateNew};
 use eframe::{NativeOptions, egui, wgpu};
 use serde_json::json;
 use taut::io::atomic::AtomicFile;
-use taut::render::Studio;
-use taut::{Gpu, Scene};
+use taut::{Gpu, Substeps};
 
 use crate::Outcome;
 use crate::options::{BackendName, SubjectOptions};
 use crate::output::{self, count, percent};
 use crate::render::size;
-use crate::scene::{self, Opened};
 use player::Player;
+use scenes::{Scenes, Set};
 use window::Window;
 
 /// Options of `taut view`.
@@ -49,7 +54,7 @@ pub(crate) struct Options {
     #[arg(long)]
     paused: bool,
 
-    /// Where the screenshots of the key S go; it is made if it is missing
+    /// Where screenshots and recordings go; it is made if it is missing
     #[arg(long, value_name = "DIR", default_value = ".")]
     screenshots: PathBuf,
 
@@ -71,37 +76,36 @@ impl Options {
 /// What a window is opened with.
 #[derive(Debug)]
 struct Show {
-    scene: Scene,
-    studio: Studio,
-    fps: f64,
+    set: Set,
+    scenes: Scenes,
     backend: BackendName,
     /// Whether the adapter was chosen by name: then a software one is meant.
     named: bool,
     paused: bool,
     screenshots: PathBuf,
-    /// What is said before anything happens.
-    hint: Option<&'static str>,
 }
 
 /// What is left when the window was closed.
 #[derive(Debug)]
 struct Ending {
+    /// Of the scene.
+    name: String,
     player: Player,
     screenshots: Vec<PathBuf>,
+    recordings: Vec<PathBuf>,
     adapter: String,
+    /// What became of a recording that could not be ended.
+    problem: Option<String>,
 }
 
 /// Opens a window and comes back when it is closed.
 pub(crate) fn view(options: &Options) -> Result<Outcome> {
-    let Opened { options: subject, scene, .. } = scene::open(&options.subject)?;
-    let settings = subject.settings(&scene)?;
-    settings.validate(&scene.mesh, &scene.start)?;
-    let name = scene.name.to_string();
+    let subject = &options.subject;
+    let (scenes, set) = Scenes::open(subject)?;
+    let title = title(&set.scene.name);
     let show = Show {
-        hint: scene.stays_flat(&settings).then_some(scene::FLAT),
-        studio: Studio::of(&scene),
-        scene: scene.with_settings(settings),
-        fps: subject.fps,
+        set,
+        scenes,
         backend: subject.backend,
         named: subject.adapter.is_some(),
         paused: options.paused,
@@ -113,15 +117,22 @@ pub(crate) fn view(options: &Options) -> Result<Outcome> {
         _ => None,
     };
     let mut ending = None;
-    let title = format!("taut: {name}");
     let native = native_options(&title, options.size_px, subject.adapter.clone());
     let open = |context: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App + '_>, _> {
         Ok(Box::new(Window::new(context, show, &mut ending)?))
     };
     eframe::run_native(&title, native, Box::new(open)).map_err(told)?;
     let ending = ending.ok_or_else(|| anyhow!("the window was closed before it was open"))?;
-    tell(options, json, &name, &ending)?;
-    Ok(Outcome::Done)
+    tell(options, json, &ending)?;
+    match ending.problem {
+        Some(problem) => Err(anyhow!("there is no recording: {problem}")),
+        None => Ok(Outcome::Done),
+    }
+}
+
+/// What a window is called.
+fn title(scene: &str) -> String {
+    format!("taut: {scene}")
 }
 
 /// Without the type names that the errors of a window have.
@@ -186,21 +197,33 @@ fn choose(
 }
 
 /// Prints what was reached, and writes it where that was asked for.
-fn tell(options: &Options, file: Option<AtomicFile>, name: &str, ending: &Ending) -> Result<()> {
-    let Ending { player, screenshots, adapter } = ending;
-    let tally = player.tally();
+fn tell(options: &Options, file: Option<AtomicFile>, ending: &Ending) -> Result<()> {
+    let Ending { name, player, screenshots, recordings, adapter, .. } = ending;
+    let (tally, settings, stuff) = (player.tally(), player.cloth().settings(), player.stuff());
+    let substeps = match settings.substeps {
+        Substeps::Fixed(count) | Substeps::UpTo(count) => json!(count),
+        _ => json!("auto"),
+    };
     let json = json!({
         "schema_version": 1,
         "scene": name,
         "backend": if player.cloth().gpu().is_some() { "gpu" } else { "cpu" },
         "adapter": adapter,
-        "solver": player.cloth().settings().method.solver().name(),
-        "strain_limit": f64::from(player.cloth().settings().strain_limit),
+        "vertices": player.cloth().mesh().vertex_count(),
+        "solver": settings.method.solver().name(),
+        "strain_limit": f64::from(settings.strain_limit),
+        "substeps": substeps,
+        "drag": settings.drag,
+        "damping": settings.damping,
+        "bending": stuff.bending,
+        "friction": stuff.friction,
         "frames": tally.frames(),
         "frames_over": tally.frames_over(),
         "strain_max": tally.strain_max(),
         "drags": player.drags(),
+        "pins": player.pins(),
         "screenshots": screenshots,
+        "recordings": recordings,
         "problem": player.problem(),
     });
     let to_stdout = options.json.is_some() && file.is_none();
