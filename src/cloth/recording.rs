@@ -99,7 +99,10 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     fn program(&self, plan: &Plan) -> Result<Program> {
         let Basis { topology, sizes, .. } = self.basis;
-        let mut recorder = Recorder::new(sizes, Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame));
+        let mut recorder = Recorder::new(
+            sizes,
+            Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame).with_windows(&topology.windows),
+        );
         recorder.about.moment.constrained = self.held || sizes.solids() > 0;
         Stages::new(self.settings, plan).record(&mut recorder);
         recorder.finish()

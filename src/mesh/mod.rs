@@ -48,6 +48,7 @@ mod mass;
 mod quality;
 pub mod topology;
 pub mod weave;
+pub mod windows;
 pub mod yarns;
 
 use std::collections::BTreeMap;
