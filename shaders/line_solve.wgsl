@@ -3,7 +3,8 @@
 // solved by one of them in workgroup memory. First argument: lanes per yarn, a power of two up to GROUP. An element is
 // one lane of one yarn.
 
-struct YarnRow { first: u32, count: u32, closed: u32, padding: u32 }
+// A yarn or a piece of one, and the whole yarn.
+struct YarnRow { first: u32, count: u32, closed: u32, whole_first: u32, whole_count: u32 }
 
 // A row in memory: direction n and diagonal, and W_tail n and the residual, in whose place the solve puts f, y, g,
 // solution.
@@ -28,6 +29,7 @@ var<workgroup> shares: array<vec2<f32>, GROUP>;
 struct Line {
     yarn: YarnRow,
     rows: u32,
+    lanes: u32, // invocations that share it
     lane: u32,
     base: u32, // lane 0 of the yarn in the workgroup
     runs: u32,
@@ -37,21 +39,33 @@ struct Line {
 }
 
 fn line_of(invocation: Invocation) -> Line {
-    let lanes_per_yarn = range.arguments.x;
     let slot = element(invocation);
-    var line: Line;
-    line.lane = invocation.lane % lanes_per_yarn;
-    line.base = invocation.lane - line.lane;
+    var yarn: YarnRow;
     if (slot < range.end) {
-        line.yarn = yarns[slot / lanes_per_yarn];
+        yarn = yarns[slot / range.arguments.x];
     }
-    share_rows(&line, line.yarn.count);
+    return lane_of(invocation.lane, yarn, range.arguments.x);
+}
+
+// A yarn as one of its lanes sees it.
+fn lane_of(lane: u32, yarn: YarnRow, lanes_per_yarn: u32) -> Line {
+    var line: Line;
+    line.yarn = yarn;
+    line.lanes = lanes_per_yarn;
+    line.lane = lane % lanes_per_yarn;
+    line.base = lane - line.lane;
+    share_rows(&line, yarn.count);
     return line;
+}
+
+// Rows of each lane but the last.
+fn run_of(line: Line, rows: u32) -> u32 {
+    return max((rows + line.lanes - 1u) / line.lanes, 1u);
 }
 
 // Divides the rows of a system among the lanes.
 fn share_rows(line: ptr<function, Line>, rows: u32) {
-    let run = max((rows + range.arguments.x - 1u) / range.arguments.x, 1u);
+    let run = run_of(*line, rows);
     (*line).rows = rows;
     (*line).runs = (rows + run - 1u) / run;
     (*line).first = min((*line).lane * run, rows);
@@ -69,13 +83,15 @@ fn vertex_at(yarn: YarnRow, k: u32) -> u32 {
     return edges[yarn.first + yarn.count - 1u].head;
 }
 
-// Whether both ends of a yarn are pinned. Straight, it has one edge more than it can move: no motion along it changes
-// its length.
+// Whether both ends of a whole yarn are pinned. Straight, it has one edge more than it can move: no motion along it
+// changes its length.
 fn between_pins(yarn: YarnRow) -> bool {
-    if (yarn.count == 0u || yarn.closed != 0u) {
+    if (yarn.whole_count == 0u || yarn.closed != 0u) {
         return false;
     }
-    return vertices[vertex_at(yarn, 0u)].inverse_mass == 0.0 && vertices[vertex_at(yarn, yarn.count)].inverse_mass == 0.0;
+    let first = edges[yarn.whole_first].tail;
+    let last = edges[yarn.whole_first + yarn.whole_count - 1u].head;
+    return vertices[first].inverse_mass == 0.0 && vertices[last].inverse_mass == 0.0;
 }
 
 // Whether an end of an edge can be moved. Between two pins of a patch there is nothing to move, and nothing to spread.
@@ -86,8 +102,9 @@ fn movable(edge: Link) -> bool {
 // Mean strain of a yarn between two pins, no more than this part of the limit, from the shares of its runs.
 fn kept_strain(line: Line, part: f32) -> f32 {
     var sum = vec2<f32>();
-    for (var run = 0u; run < line.runs; run++) {
-        sum += shares[line.base + run];
+    let run = run_of(line, line.yarn.whole_count);
+    for (var j = 0u; j < (line.yarn.whole_count + run - 1u) / run; j++) {
+        sum += shares[line.base + j];
     }
     if (sum.y == 0.0) {
         return 0.0;
@@ -102,8 +119,11 @@ fn find_slack(line: ptr<function, Line>, part: f32) {
     let held = between_pins(yarn);
     if (held) {
         var share = vec2<f32>();
-        for (var k = (*line).first; k < (*line).end; k++) {
-            let edge = edges[yarn.first + k];
+        // A piece keeps what its whole yarn keeps: otherwise the two pull against each other.
+        let run = run_of(*line, yarn.whole_count);
+        let end = min(((*line).lane + 1u) * run, yarn.whole_count);
+        for (var k = min((*line).lane * run, end); k < end; k++) {
+            let edge = edges[yarn.whole_first + k];
             if (movable(edge)) {
                 let extent = length(between(edge.tail, edge.head));
                 share += vec2<f32>(extent - banded_length(extent, edge.rest), edge.rest);

@@ -66,8 +66,9 @@ struct Suspect<'a> {
 }
 
 impl<'a> Suspect<'a> {
-    /// `None` for one workgroup that does it all: there is nobody to race with but its own barriers.
-    fn new(runner: &'a Runner, dispatch: &'a Dispatch, fields: &Fields) -> Option<Self> {
+    /// What is at work at once in a dispatch: all of it, or one pass after another. Nothing for one workgroup that does
+    /// it all: there is nobody to race with but its own barriers.
+    fn all(runner: &'a Runner, dispatch: &'a Dispatch, fields: &Fields) -> Vec<Self> {
         let interface = runner.interface(dispatch).expect("the runner knows the kernel");
         let written = interface.bindings.iter().filter(|binding| binding.writes);
         let written = written.map(|binding| fields.index(dispatch.field(&binding.name)).expect("a known field"));
@@ -79,11 +80,25 @@ impl<'a> Suspect<'a> {
             Pattern::Element | Pattern::Scatter => 1,
             // The lanes of a yarn work together; yarns do not.
             Pattern::Lines => dispatch.arguments[0] as usize,
-            _ => return None,
+            // Pieces of yarns between two pins look at all of their yarn before any of them is moved.
+            Pattern::Passes => {
+                let passes =
+                    &fields.get::<[u32; 4]>("window_passes").expect("passes")[..dispatch.arguments[1] as usize];
+                let parts = |[first, end, _, held]: &[u32; 4]| {
+                    let together = (*held > 0).then_some(*first as usize..(*first + *held) as usize);
+                    together
+                        .into_iter()
+                        .chain((first + held..*end).map(|piece| piece as usize..piece as usize + 1))
+                        .collect()
+                };
+                let suspect = |parts| Self { runner, dispatch, written: written.clone(), parts, shared: &SHARED };
+                return passes.iter().map(parts).map(suspect).collect();
+            }
+            _ => return Vec::new(),
         };
         let (first, end) = (dispatch.range.start as usize, dispatch.range.end as usize);
         let parts = (first..end).step_by(step).map(|from| from..(from + step).min(end)).collect();
-        Some(Self { runner, dispatch, written, parts, shared: &SHARED })
+        vec![Self { runner, dispatch, written, parts, shared: &SHARED }]
     }
 
     fn save(&self, fields: &Fields) -> Vec<Vec<u32>> {
@@ -181,10 +196,7 @@ impl<'a> Suspect<'a> {
                     Domain::VERTICES | Domain::EDGES | Domain::SPRINGS => part.contains(&element),
                     _ => false,
                 };
-                if !own
-                    && self.dispatch.kernel.pattern != Pattern::Scatter
-                    && self.dispatch.kernel.pattern != Pattern::Lines
-                {
+                if !own && self.dispatch.kernel.pattern == Pattern::Element {
                     return Err(Race::Foreign { field, element });
                 }
                 if *owners.entry(word).or_insert(index) != index {
@@ -231,8 +243,8 @@ impl<'a> Suspect<'a> {
         saved: &[Vec<u32>],
         random: &mut Random,
     ) -> std::result::Result<(), Race> {
-        let whole = self.dispatch.range.start as usize..self.dispatch.range.end as usize;
-        self.run(&whole, fields);
+        let ends = [self.parts.first(), self.parts.last()].map(|part| part.cloned().unwrap_or_default());
+        self.run(&(ends[0].start..ends[1].end), fields);
         let expected = self.save(fields);
         self.restore(fields, saved);
         let forward: Vec<&Range<usize>> = self.parts.iter().collect();
@@ -283,14 +295,13 @@ impl Walk<'_> {
     fn dispatch(&mut self, dispatch: &Dispatch, fields: &mut Fields) {
         let running = fields.get::<u32>("guards").expect("words")[dispatch.guard as usize] != 0;
         let times = self.times.entry((dispatch.kernel.name, dispatch.range.start)).or_default();
-        if running
-            && *times < TIMES
-            && let Some(suspect) = Suspect::new(&self.runner, dispatch, fields)
-        {
+        if running && *times < TIMES {
             *times += 1;
-            self.seen.insert(dispatch.kernel.name);
-            if let Err(race) = suspect.examine(fields, &mut self.random) {
-                panic!("{}: kernel {}: {race}", self.label, dispatch.kernel.name);
+            for suspect in Suspect::all(&self.runner, dispatch, fields) {
+                self.seen.insert(dispatch.kernel.name);
+                if let Err(race) = suspect.examine(fields, &mut self.random) {
+                    panic!("{}: kernel {}: {race}", self.label, dispatch.kernel.name);
+                }
             }
         }
         self.runner.dispatch(dispatch, fields).expect("the dispatch runs");
@@ -384,6 +395,43 @@ fn no_invocation_touches_what_another_writes() {
     assert_eq!(seen, used, "kernels examined (left) and used (right)");
 }
 
+/// A sheet that is large enough for windows around its pins, whose pass along the rows has two pieces of one yarn
+/// between two pins.
+fn windowed() -> Fields {
+    let cloth = moving(Scene::named("patch", 32).expect("a known scene"), method("yarn-sweep"));
+    cloth.fields().expect("the cloth is on the CPU").clone()
+}
+
+fn windows_verdict(fields: &mut Fields) -> std::result::Result<(), Race> {
+    let passes =
+        fields.get::<[u32; 4]>("window_passes").expect("passes").iter().filter(|pass| pass[1] > pass[0]).count();
+    let pieces = fields.sizes().of(Domain::PIECES) as u32;
+    let cloth = cpu(Scene::named("patch", 32).expect("a known scene"), Settings::default());
+    let recorded = cloth.program().dispatches().into_iter().find(|dispatch| dispatch.kernel.name == "project_windows");
+    let kernel = recorded.expect("it has windows").kernel;
+    let dispatch = Dispatch { arguments: [0, passes as u32, 0, 0], ..Dispatch::new(kernel, 0..pieces) };
+    let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
+    let runner = Runner::new(&program, fields).expect("the program fits");
+    fields.get_mut::<u32>("guards").expect("words")[0] = 1;
+    let suspects = Suspect::all(&runner, &dispatch, fields);
+    assert_eq!(suspects.len(), passes);
+    suspects.iter().try_for_each(|suspect| suspect.examine(fields, &mut Random(5)))
+}
+
+#[test]
+fn pieces_of_a_pass_do_not_touch_each_other() {
+    let mut fields = windowed();
+    let held: u32 =
+        fields.get::<[u32; 4]>("window_passes").expect("passes").iter().map(|pass| pass[3]).max().unwrap_or(0);
+    assert_eq!(held, 2, "the two ends of the row between the pins");
+    assert_eq!(windows_verdict(&mut fields), Ok(()));
+    // Two passes made one: pieces of both families at once.
+    let passes = fields.get_mut::<[u32; 4]>("window_passes").expect("passes");
+    passes[0][1] = passes[1][1];
+    let found = windows_verdict(&mut fields);
+    assert!(found.is_err(), "{found:?}");
+}
+
 /// The walk gives what the runner gives: the examination leaves no trace.
 #[test]
 fn the_examination_leaves_no_trace() {
@@ -406,7 +454,7 @@ fn verdict(kernel: &'static Kernel, range: Range<u32>, fields: &mut Fields) -> s
     let dispatch = Dispatch::new(kernel, range);
     let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
     let runner = Runner::new(&program, fields).expect("the kernel is sound apart from its race");
-    let suspect = Suspect::new(&runner, &dispatch, fields).expect("it has several invocations");
+    let suspect = Suspect::all(&runner, &dispatch, fields).pop().expect("it has several invocations");
     suspect.examine(fields, &mut Random(3))
 }
 
@@ -522,7 +570,7 @@ fn the_shared_fault_word_is_as_narrow_as_stated() {
     let dispatch = Dispatch::new(kernel("inspect"), 0..81);
     let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
     let runner = Runner::new(&program, &fields).expect("the program fits");
-    let suspect = Suspect::new(&runner, &dispatch, &fields).expect("it has several invocations");
+    let suspect = Suspect::all(&runner, &dispatch, &fields).pop().expect("it has several invocations");
     let faults = fields.index("faults").expect("a known field");
     assert_eq!(suspect.written, [faults]);
     let saved = suspect.save(&fields);

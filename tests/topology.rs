@@ -654,3 +654,71 @@ fn swatches_are_of_their_own_fabric() {
         assert!((ratio - expected).abs() < 1e-5, "{ends:?}: {ratio}");
     }
 }
+
+/// What every mesh's windows must satisfy; returns (passes, pieces).
+fn check_windows(mesh: &Mesh) -> (usize, usize) {
+    let topology = Topology::new(mesh);
+    let (windows, yarns) = (&topology.windows, &topology.yarns);
+    let mut next = 0;
+    for pass in &windows.passes {
+        assert_eq!(pass.pieces.start, next, "passes follow each other");
+        assert!(pass.pieces.end > next && pass.held <= pass.pieces.end - next, "{pass:?}");
+        next = pass.pieces.end;
+        let pieces = &windows.pieces[pass.pieces.start as usize..pass.pieces.end as usize];
+        let mut seen = std::collections::BTreeSet::new();
+        for (number, piece) in pieces.iter().enumerate() {
+            let whole = &yarns.yarns[piece.yarn as usize];
+            assert!(whole.edges.start <= piece.edges.start && piece.edges.end <= whole.edges.end, "{piece:?}");
+            let links = &yarns.edges[piece.edges.start as usize..piece.edges.end as usize];
+            let mut vertices: Vec<u32> = links.iter().map(|link| link.tail).collect();
+            if !(whole.closed && piece.edges == whole.edges) {
+                vertices.push(links[links.len() - 1].head);
+            }
+            assert!(vertices.into_iter().all(|vertex| seen.insert(vertex)), "two pieces of a pass share a vertex");
+            let all = &yarns.edges[whole.edges.start as usize..whole.edges.end as usize];
+            let pinned = |vertex: u32| mesh.pins().contains(&vertex);
+            let held = !whole.closed && pinned(all[0].tail) && pinned(all[all.len() - 1].head);
+            assert_eq!(held, (number as u32) < pass.held, "those between two pins come first");
+        }
+    }
+    assert_eq!(next as usize, windows.pieces.len());
+    (windows.passes.len(), windows.pieces.len())
+}
+
+#[test]
+fn windows_are_around_pins_that_stand_alone() {
+    let of = |name: &str, size: u32| check_windows(&Scene::named(name, size).unwrap().mesh);
+    // Radii 4 and 8, two strips, radius 4 again: two families each. Two corners with r + 1 pieces each; strips of the
+    // row between them and the next, and of both outer columns and theirs.
+    assert_eq!(of("hang", 71), (8, 2 * 2 * (5 + 9 + 5) + 2 + 4));
+    assert_eq!(of("hang", 31), (0, 0), "too small");
+    assert_eq!(of("curtain", 71), (0, 0), "a pinned row carries the load side by side");
+    assert_eq!(of("chain", 71), (0, 0), "one yarn is solved exactly");
+    assert_eq!(of("sheet", 71), (0, 0), "nothing is pinned");
+    // Larger cloth: a larger window, combs, the smallest window twice.
+    assert!(of("hang", 128).0 > 12);
+}
+
+/// A grid pinned at these vertices.
+fn pinned_grid(size: u32, pins: Vec<u32>) -> Mesh {
+    let sheet = scene::sheet(size).unwrap().mesh;
+    let descriptor = MeshDescriptor {
+        positions: sheet.positions().to_vec(),
+        faces: sheet.faces().to_vec(),
+        pins,
+        ..Default::default()
+    };
+    Mesh::new(descriptor).unwrap()
+}
+
+#[test]
+fn windows_of_near_pins_are_one() {
+    // In the middle, five places apart along a row: the pieces of both make one.
+    let row = 20 * 40;
+    let (_, one) = check_windows(&pinned_grid(40, vec![row + 15]));
+    let (_, near) = check_windows(&pinned_grid(40, vec![row + 15, row + 20]));
+    let (_, apart) = check_windows(&pinned_grid(40, vec![5 * 40 + 10, 30 * 40 + 30]));
+    assert!(near < 2 * one && apart > near, "{one} {near} {apart}");
+    // Neighbors do not stand alone.
+    assert_eq!(check_windows(&pinned_grid(40, vec![row + 15, row + 16])), (0, 0));
+}

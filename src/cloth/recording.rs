@@ -102,7 +102,8 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     fn program(&self, plan: &Plan) -> Result<Program> {
         let (Basis { topology, .. }, sizes) = (self.basis, self.sizes);
-        let mut recorder = Recorder::new(sizes, Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame));
+        let woven = Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame).with_windows(&topology.windows);
+        let mut recorder = Recorder::new(sizes, woven);
         recorder.about.moment.constrained = self.held || sizes.solids() > 0;
         Stages::new(self.settings, plan).record(&mut recorder);
         recorder.finish()

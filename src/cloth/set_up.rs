@@ -11,13 +11,14 @@ use super::{Basis, first};
 use crate::cloth::scene::Scene;
 use crate::cloth::settings::{Settings, resolution};
 use crate::cloth::substeps::{StepBounds, lightness, mean_mass};
-use crate::engine::fields::{Fields, Sizes};
+use crate::engine::fields::{Domain, Fields, Sizes};
 use crate::error::Result;
 use crate::mesh::Mesh;
 use crate::mesh::bending::{Hinge, Pair};
 use crate::mesh::topology::{Incidence, Topology};
 use crate::mesh::yarns::YarnRow;
 use crate::solid::Solid;
+use crate::solver::windows;
 use crate::stage::area::rest_areas;
 use crate::stage::bending::HingeRow;
 use crate::stage::freedom::FREE;
@@ -41,13 +42,16 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
     let bend_incidence = bend_incidence(&mesh);
-    let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len());
+    let sizes =
+        Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len()).with(Domain::PIECES, topology.windows.pieces.len());
     let mut fields = Fields::new(sizes, stages::fields(&settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
     for (span, yarn) in fields.get_mut::<YarnRow>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {
         let count = yarn.edges.end - yarn.edges.start;
-        *span = YarnRow { first: yarn.edges.start, count, closed: yarn.closed.into(), padding: 0 };
+        let first = yarn.edges.start;
+        *span = YarnRow { first, count, closed: yarn.closed.into(), whole_first: first, whole_count: count };
     }
+    windows::fill(&topology, &mut fields)?;
     fields.get_mut("springs")?.copy_from_slice(mesh.springs());
     fields.get_mut::<u32>("edge_incidence")?.copy_from_slice(topology.edge_incidence.words());
     fields.get_mut::<u32>("spring_incidence")?.copy_from_slice(&spring_incidence);

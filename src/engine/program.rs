@@ -33,6 +33,8 @@ pub enum Pattern {
     Lines,
     /// One workgroup over the whole range.
     Group,
+    /// One workgroup over lines in passes, with barriers between them; no line touches elements of another of its pass.
+    Passes,
 }
 
 /// One kernel: a WGSL entry point and its Rust body.

@@ -52,6 +52,7 @@ mod quality;
 mod swatch;
 pub mod topology;
 pub mod weave;
+pub mod windows;
 pub mod yarns;
 
 use std::collections::BTreeMap;

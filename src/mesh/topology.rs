@@ -3,6 +3,7 @@
 use crate::mesh::Link;
 use crate::mesh::Mesh;
 use crate::mesh::coloring::Coloring;
+use crate::mesh::windows::Windows;
 use crate::mesh::yarns::Yarns;
 
 /// What the kernels need to know about a [`Mesh`] beyond its lists; a pure function of it.
@@ -10,6 +11,8 @@ use crate::mesh::yarns::Yarns;
 pub struct Topology {
     /// The yarns, and the edges in their order, which all kernels use.
     pub yarns: Yarns,
+    /// Passes around pins that stand alone.
+    pub windows: Windows,
     /// The edges at each vertex, by their number in yarn order.
     pub edge_incidence: Incidence,
     /// The springs at each vertex.
@@ -45,6 +48,7 @@ impl Topology {
             edge_incidence: Incidence::new(vertex_count, &yarns.edges),
             spring_incidence: Incidence::new(vertex_count, mesh.springs()),
             coloring: Coloring::new(vertex_count, mesh.edges()).renumbered(&number),
+            windows: Windows::new(mesh, &yarns),
             yarns,
             component_of,
             component_count,

@@ -34,7 +34,10 @@ element! {
         pub count: u32,
         /// 1 if the last edge ends where the first starts.
         pub closed: u32,
-        pub(crate) padding: u32,
+        /// First edge of the whole yarn, where this is a piece of it.
+        pub whole_first: u32,
+        /// Number of edges of the whole yarn.
+        pub whole_count: u32,
     }
 }
 

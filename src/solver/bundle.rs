@@ -70,6 +70,8 @@ pub(super) struct Links {
 #[derive(Debug)]
 pub(super) struct Bundle<'a> {
     yarns: &'a [YarnRow],
+    /// Number of the first of them among all.
+    place: usize,
     longest: usize,
     /// First edge of each lane's yarn; a lane without a yarn repeats the first.
     firsts: [usize; LANES],
@@ -84,11 +86,16 @@ impl<'a> Bundle<'a> {
         let alike = |a: &YarnRow, b: &YarnRow| {
             a.closed == b.closed && (a.closed == 0 || a.count == b.count) && (a.count > 0) == (b.count > 0)
         };
+        let mut next = 0;
         yarns
             .chunk_by(alike)
             .flat_map(|group| group.chunks(LANES))
-            .filter(|yarns| yarns.iter().any(|yarn| yarn.count > 0))
-            .map(|yarns| {
+            .map(move |yarns| {
+                next += yarns.len();
+                (next - yarns.len(), yarns)
+            })
+            .filter(|(_, yarns)| yarns.iter().any(|yarn| yarn.count > 0))
+            .map(|(place, yarns)| {
                 let mut counts = [0.0; LANES];
                 for (count, yarn) in counts.iter_mut().zip(yarns) {
                     *count = yarn.count as f32;
@@ -97,7 +104,7 @@ impl<'a> Bundle<'a> {
                 let firsts = std::array::from_fn(|lane| yarn(lane).first as usize);
                 let lasts = std::array::from_fn(|lane| yarn(lane).count as usize - 1);
                 let longest = yarns.iter().map(|yarn| yarn.count as usize).max().unwrap_or(0);
-                Self { yarns, longest, firsts, lasts, counts: Wide::new(counts) }
+                Self { yarns, place, longest, firsts, lasts, counts: Wide::new(counts) }
             })
     }
 
@@ -151,12 +158,10 @@ impl<'a> Bundle<'a> {
         }
     }
 
-    /// A value of each yarn; 0 in lanes without one.
-    pub(super) fn per_lane(&self, value: impl Fn(&YarnRow) -> f32) -> Wide {
+    /// A value of each yarn, from those of all; 0 in lanes without one.
+    pub(super) fn per_lane(&self, all: &[f32]) -> Wide {
         let mut values = [0.0; LANES];
-        for (lane, yarn) in values.iter_mut().zip(self.yarns) {
-            *lane = value(yarn);
-        }
+        values[..self.yarns.len()].copy_from_slice(&all[self.place..self.place + self.yarns.len()]);
         Wide::new(values)
     }
 

@@ -30,7 +30,7 @@ use crate::error::Result;
 use crate::mesh::yarns::YarnRow;
 use crate::solver::bundle::SMALLEST_PIVOT;
 use crate::solver::line_solve::{self, YarnView, dispatch_family, kernel, yarns_of};
-use crate::solver::yarn_sweep::YarnSweepLive;
+use crate::solver::yarn_projection::YarnSweepLive;
 use crate::stage::Recorder;
 use crate::stage::edge::between;
 use crate::stage::fields::{Clock, Frame};

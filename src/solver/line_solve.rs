@@ -43,7 +43,7 @@ use crate::error::Result;
 use crate::mesh::Link;
 use crate::mesh::yarns::YarnRow;
 use crate::solver::bundle::SMALLEST_PIVOT;
-use crate::solver::yarn_sweep::YarnSweepLive;
+use crate::solver::yarn_projection::YarnSweepLive;
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, between};
 use crate::stage::fields::{Clock, Frame, Vertex};
@@ -153,10 +153,11 @@ pub(super) fn kept_strain(
     yarn: &YarnRow,
     excess: impl Fn(usize) -> f32,
 ) -> f32 {
-    if yarn.count == 0 || yarn.closed != 0 {
+    if yarn.whole_count == 0 || yarn.closed != 0 {
         return 0.0;
     }
-    let all = yarn.first as usize..(yarn.first + yarn.count) as usize;
+    // A piece keeps what its whole yarn keeps: otherwise the two pull against each other.
+    let all = yarn.whole_first as usize..(yarn.whole_first + yarn.whole_count) as usize;
     let free = |v: u32| vertices[v as usize].inverse_mass > 0.0;
     if free(edges[all.start].tail) || free(edges[all.end - 1].head) {
         return 0.0;

@@ -30,6 +30,8 @@ pub mod jacobi;
 pub mod line_preconditioner;
 pub mod line_solve;
 pub mod warm_start;
+pub mod windows;
+pub mod yarn_projection;
 pub mod yarn_sweep;
 
 pub use fast_projection::Preconditioner;

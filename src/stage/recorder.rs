@@ -4,6 +4,7 @@ use std::ops;
 
 use crate::engine::fields::Sizes;
 use crate::engine::recorder;
+use crate::mesh::windows::Windows;
 use crate::mesh::yarns::Yarns;
 
 /// The recorder that stages write to.
@@ -28,6 +29,17 @@ impl Default for Moment {
     }
 }
 
+/// How much there is around pins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Number of passes; 0 where no pin stands alone.
+    pub passes: u32,
+    /// Number of their pieces.
+    pub pieces: u32,
+    /// Vertices that they move together ([`Windows::work`]).
+    pub work: u32,
+}
+
 /// The graph of a mesh as stages see it, and what is being recorded for it.
 #[derive(Debug, Default)]
 pub struct Woven<'a> {
@@ -36,6 +48,7 @@ pub struct Woven<'a> {
     longest_yarn: u32,
     between_pins: bool,
     family_edges: Vec<ops::Range<u32>>,
+    windows: Around,
     frame: u64,
     /// What is being recorded.
     pub moment: Moment,
@@ -50,9 +63,19 @@ impl<'a> Woven<'a> {
             longest_yarn: yarns.longest(),
             between_pins: yarns.between_pins,
             family_edges: yarns.family_edges(),
+            windows: Around::default(),
             frame,
             moment: Moment::default(),
         }
+    }
+
+    /// With passes around pins.
+    #[must_use]
+    pub fn with_windows(mut self, windows: &Windows) -> Self {
+        let count = |count: usize| count as u32;
+        let (passes, pieces) = (count(windows.passes.len()), count(windows.pieces.len()));
+        self.windows = Around { passes, pieces, work: count(windows.work()) };
+        self
     }
 }
 
@@ -85,6 +108,11 @@ impl<'a> Recorder<'a> {
     /// Whether a yarn runs from one pin to another ([`Yarns::between_pins`]).
     pub fn between_pins(&self) -> bool {
         self.about.between_pins
+    }
+
+    /// What there is around pins ([`Windows`]).
+    pub fn windows(&self) -> Around {
+        self.about.windows
     }
 
     /// Number of the frame that is recorded, for orders that vary with it.

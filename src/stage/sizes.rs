@@ -34,6 +34,8 @@ impl Domain {
     pub const SOLIDS: Self = Self::Counted(12);
     /// Nodes of all distance grids.
     pub const DISTANCES: Self = Self::Counted(13);
+    /// One element per piece of a yarn in a window around pins.
+    pub const PIECES: Self = Self::Counted(14);
 }
 
 impl Sizes {

@@ -24,6 +24,8 @@ use crate::stage::rest::Rest;
 
 /// Vertices per side: odd, above a workgroup's 64, with yarns long enough for chords.
 const SIZE: u32 = 9;
+/// The same for windows around pins, which shorter yarns do not have.
+const WINDOWED: u32 = 33;
 /// Dispatches compared of each program: a substep or two of the longest.
 const MOST: u64 = 400;
 
@@ -71,6 +73,12 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
         let settings =
             Settings { method: warm(), substeps: Substeps::Fixed(6), strain_limit: 1e-3, ..Default::default() };
         compare(subject, &after_ten_frames(scene::curtain(12)?, settings)?, MOST)
+    }));
+    // Large enough for windows around pins.
+    list.push(Check::new("kernels/yarn-sweep/windows", |subject| {
+        let settings = Settings { method: Method::YarnSweep(Default::default()), ..Default::default() };
+        let cloth = moving(scene::hang(WINDOWED)?, settings)?;
+        compare_reaching(subject, &cloth, MOST / 4, "project_windows", |_, _| Ok(true))
     }));
     list.push(Check::new("kernels/yarn-sweep/everything-else", |subject| {
         compare(subject, &after_ten_frames(scene::hang(12)?, everything_else())?, MOST)

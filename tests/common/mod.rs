@@ -108,6 +108,8 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         cloths.push((format!("windy {name}"), cpu(scene.clone(), windy())));
         cloths.push((format!("warm {name}"), cpu(scene, Settings { method: warm(), ..Default::default() })));
     }
+    // Windows around pins need yarns of 32 vertices.
+    cloths.push(("windows hang".into(), cpu(taut::scene::hang(size.max(32)).expect("a scene"), Settings::default())));
     for (name, elasticity) in [("explicit", Elasticity::Explicit), ("implicit", Elasticity::Implicit)] {
         let settings = Settings { elasticity, ..Default::default() };
         let mut cloth = crowded(size.max(9), settings);

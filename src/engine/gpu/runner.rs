@@ -185,7 +185,7 @@ impl Runner {
 
     /// Workgroups of a dispatch, folded to two dimensions where one is not enough.
     fn fold(&self, dispatch: &Dispatch) -> Result<[u32; 2]> {
-        if dispatch.kernel.pattern == Pattern::Group {
+        if matches!(dispatch.kernel.pattern, Pattern::Group | Pattern::Passes) {
             return Ok([1, 1]);
         }
         let groups = (dispatch.range.end - dispatch.range.start).div_ceil(GROUP as u32).max(1);

@@ -1,0 +1,293 @@
+//! Windows around pins: where sweeps along yarns have the most to do, and what they share it among.
+//!
+//! A pin that stands alone is where the load of the cloth comes together. After one sweep the cloth is within its limit
+//! but for some eight vertices around such a pin, and further sweeps move all of the cloth for the sake of those. So
+//! the neighborhoods of pins are projected by themselves, before the first sweep and after each: parts of yarns,
+//! **pieces**, in **passes**. The pieces of a pass belong to one family and share no vertex, so they can be projected
+//! at once.
+//!
+//! | pass | pieces |
+//! |---|---|
+//! | window of radius r | all that is at most r places away from a pin, along one family and then along another |
+//! | strip | the whole yarns through a pin, and their neighbors |
+//! | comb of a strip | of every yarn that crosses the pin's own, what is at most four edges away from it |
+//!
+//! A window alone leaves the strain at its rim, on the pin's own yarns; strips carry it away along them, and what they
+//! leave in the edges that hang from them is for the combs. Pins nearer to each other than two radii have one window.
+//!
+//! A pin **stands alone** if yarns of two families meet there and its neighbors along them are free. A pinned row does
+//! not: its yarns carry the load side by side, and one sweep is enough.
+//!
+//! All of it is a pure function of the mesh.
+
+use std::ops::Range;
+
+use super::Mesh;
+use super::yarns::Yarns;
+use crate::engine::layout::GROUP;
+
+/// Radius of the smallest window, in places; each next one is twice as large.
+const RADIUS: usize = 4;
+/// The longest yarn has at least so many vertices for each place of the largest radius: beyond that a window is a
+/// sweep.
+const SHARE: usize = 8;
+/// Vertices of the longest yarn from which the smallest window is gone through twice, and strips have combs: shorter
+/// yarns take fewer sweeps more than that costs.
+const THOROUGH: usize = 100;
+/// Places on either side of a pin's own yarn that its comb reaches.
+const TEETH: usize = 4;
+/// Passes at most: more families than woven cloth has are left to sweeps.
+pub(crate) const MOST_PASSES: usize = 64;
+
+/// A part of a yarn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The yarn.
+    pub yarn: u32,
+    /// Edges of [`Yarns::edges`]; all of a closed yarn, or a chain.
+    pub edges: Range<u32>,
+}
+
+/// Pieces of one family that are projected at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// A range of [`Windows::pieces`].
+    pub pieces: Range<u32>,
+    /// How many of them, the first ones, belong to yarns between two pins. What such a piece does depends on all of its
+    /// yarn ([`crate::solver::line_solve`]), so that it must not be projected after another of the pass; there are no
+    /// more of them than a workgroup has invocations.
+    pub held: u32,
+}
+
+/// Passes around the pins of a mesh.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// The pieces, pass by pass.
+    pub pieces: Vec<Piece>,
+    /// The passes, in their order.
+    pub passes: Vec<Pass>,
+}
+
+impl Windows {
+    /// Finds the pins of a mesh that stand alone, and the passes around them.
+    pub fn new(mesh: &Mesh, yarns: &Yarns) -> Self {
+        let vertices = yarns.longest() as usize + 1;
+        if vertices < SHARE * RADIUS {
+            return Self::default();
+        }
+        let crossings = Crossings::new(mesh, yarns);
+        let pins: Vec<u32> = mesh.pins().iter().copied().filter(|pin| crossings.stands_alone(*pin)).collect();
+        if pins.is_empty() {
+            return Self::default();
+        }
+        let mut windows = Self::default();
+        let forward: Vec<usize> = (0..yarns.families.len()).collect();
+        let backward: Vec<usize> = forward.iter().rev().copied().collect();
+        let (mut order, mut other) = (&forward, &backward);
+        let window = |windows: &mut Self, radius: usize, order: &[usize]| {
+            let marks = crossings.window(&pins, radius);
+            order.iter().for_each(|family| windows.add(&crossings, crossings.pieces(*family, &marks)));
+        };
+        let thorough = vertices >= THOROUGH;
+        let again = thorough.then_some(RADIUS);
+        let growing = std::iter::successors(Some(RADIUS), |radius| Some(2 * radius));
+        for radius in again.into_iter().chain(growing.take_while(|radius| SHARE * radius <= vertices)) {
+            window(&mut windows, radius, order);
+            std::mem::swap(&mut order, &mut other);
+        }
+        for family in order {
+            windows.add(&crossings, crossings.strip(&pins, *family));
+            if thorough {
+                let marks = crossings.comb(&pins, *family);
+                for crossing in forward.iter().filter(|crossing| *crossing != family) {
+                    windows.add(&crossings, crossings.pieces(*crossing, &marks));
+                }
+            }
+        }
+        for radius in thorough.then_some(2 * RADIUS).into_iter().chain([RADIUS]) {
+            window(&mut windows, radius, other);
+        }
+        if windows.passes.len() > MOST_PASSES { Self::default() } else { windows }
+    }
+
+    /// Adds a pass, unless there is nothing in it; several where too many of its pieces are of yarns between two pins.
+    fn add(&mut self, crossings: &Crossings<'_>, pieces: Vec<Piece>) {
+        let (held, free): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(|piece| crossings.held(piece));
+        let mut chunks: Vec<&[Piece]> = held.chunks(GROUP).collect();
+        let last = chunks.pop().unwrap_or_default();
+        for (held, free) in chunks.into_iter().map(|held| (held, &[][..])).chain([(last, &free[..])]) {
+            if !held.is_empty() || !free.is_empty() {
+                let first = self.pieces.len() as u32;
+                self.pieces.extend(held.iter().chain(free).cloned());
+                self.passes.push(Pass { pieces: first..self.pieces.len() as u32, held: held.len() as u32 });
+            }
+        }
+    }
+
+    /// Edges of the longest piece of a pass.
+    pub(crate) fn longest(&self, pass: &Pass) -> u32 {
+        let pieces = &self.pieces[pass.pieces.start as usize..pass.pieces.end as usize];
+        pieces.iter().map(|piece| piece.edges.len() as u32).max().unwrap_or(0)
+    }
+
+    /// Vertices that all passes move together, counted as often as they are moved.
+    pub fn work(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.edges.len() + 1).sum()
+    }
+}
+
+/// Which yarns go through which vertices.
+struct Crossings<'a> {
+    yarns: &'a Yarns,
+    pinned: Vec<bool>,
+    /// First of the `places` of each vertex, and one more.
+    first: Vec<usize>,
+    /// (yarn, place along it) of the vertices, one after another.
+    places: Vec<(u32, usize)>,
+    family_of: Vec<usize>,
+}
+
+impl<'a> Crossings<'a> {
+    fn new(mesh: &Mesh, yarns: &'a Yarns) -> Self {
+        let mut pinned = vec![false; mesh.vertex_count()];
+        mesh.pins().iter().for_each(|pin| pinned[*pin as usize] = true);
+        let mut family_of = vec![0; yarns.yarns.len()];
+        for (family, range) in yarns.families.iter().enumerate() {
+            family_of[range.start as usize..range.end as usize].fill(family);
+        }
+        let mut found = Self { yarns, pinned, first: vec![0; mesh.vertex_count() + 1], places: Vec::new(), family_of };
+        let all: Vec<(usize, u32, usize)> = (0..yarns.yarns.len())
+            .flat_map(|yarn| (0..found.place_count(yarn)).map(move |place| (yarn, place)))
+            .map(|(yarn, place)| (found.vertex(yarn, place), yarn as u32, place))
+            .collect();
+        for (vertex, _, _) in &all {
+            found.first[vertex + 1] += 1;
+        }
+        for vertex in 0..mesh.vertex_count() {
+            found.first[vertex + 1] += found.first[vertex];
+        }
+        let mut next = found.first.clone();
+        found.places = vec![(0, 0); all.len()];
+        for (vertex, yarn, place) in all {
+            found.places[next[vertex]] = (yarn, place);
+            next[vertex] += 1;
+        }
+        found
+    }
+
+    /// Number of different vertices along a yarn.
+    fn place_count(&self, yarn: usize) -> usize {
+        let yarn = &self.yarns.yarns[yarn];
+        yarn.edges.len() + usize::from(!yarn.closed)
+    }
+
+    fn vertex(&self, yarn: usize, place: usize) -> usize {
+        let edges = &self.yarns.yarns[yarn].edges;
+        let edge = edges.start as usize + place;
+        if edge < edges.end as usize {
+            self.yarns.edges[edge].tail as usize
+        } else {
+            self.yarns.edges[edge - 1].head as usize
+        }
+    }
+
+    fn places(&self, vertex: usize) -> &[(u32, usize)] {
+        &self.places[self.first[vertex]..self.first[vertex + 1]]
+    }
+
+    /// Calls for the vertices of a yarn that are at most `radius` places away.
+    fn near(&self, (yarn, place): (u32, usize), radius: usize, mut each: impl FnMut(usize)) {
+        let (yarn, count) = (yarn as usize, self.place_count(yarn as usize));
+        if self.yarns.yarns[yarn].closed {
+            let radius = radius.min(count);
+            (0..=2 * radius).for_each(|step| each(self.vertex(yarn, (place + count - radius + step) % count)));
+        } else {
+            (place.saturating_sub(radius)..=(place + radius).min(count - 1))
+                .for_each(|place| each(self.vertex(yarn, place)));
+        }
+    }
+
+    /// Whether a piece belongs to a yarn whose ends are both pinned.
+    fn held(&self, piece: &Piece) -> bool {
+        let (yarn, places) = (piece.yarn as usize, self.place_count(piece.yarn as usize));
+        let pinned = |place| self.pinned[self.vertex(yarn, place)];
+        !self.yarns.yarns[yarn].closed && pinned(0) && pinned(places - 1)
+    }
+
+    fn stands_alone(&self, pin: u32) -> bool {
+        let places = self.places(pin as usize);
+        let crossed =
+            places.iter().any(|(yarn, _)| self.family_of[*yarn as usize] != self.family_of[places[0].0 as usize]);
+        let mut alone = crossed;
+        for place in places {
+            self.near(*place, 1, |vertex| alone &= vertex == pin as usize || !self.pinned[vertex]);
+        }
+        alone
+    }
+
+    /// All that is at most so many places away, along one family and then along another.
+    fn window(&self, pins: &[u32], radius: usize) -> Vec<bool> {
+        let mut marks = vec![false; self.pinned.len()];
+        for pin in pins {
+            for place in self.places(*pin as usize) {
+                self.near(*place, radius, |vertex| {
+                    self.places(vertex).iter().for_each(|place| self.near(*place, radius, |found| marks[found] = true));
+                });
+            }
+        }
+        marks
+    }
+
+    /// What is beside the yarns of a family that go through pins.
+    fn comb(&self, pins: &[u32], family: usize) -> Vec<bool> {
+        let mut marks = vec![false; self.pinned.len()];
+        for pin in pins {
+            for (yarn, _) in
+                self.places(*pin as usize).iter().filter(|(yarn, _)| self.family_of[*yarn as usize] == family)
+            {
+                for place in 0..self.place_count(*yarn as usize) {
+                    let crossing =
+                        self.places(self.vertex(*yarn as usize, place)).iter().filter(|(other, _)| other != yarn);
+                    crossing.for_each(|place| self.near(*place, TEETH, |found| marks[found] = true));
+                }
+            }
+        }
+        marks
+    }
+
+    /// The whole yarns of a family through pins and their neighbors.
+    fn strip(&self, pins: &[u32], family: usize) -> Vec<Piece> {
+        let mut found = Vec::new();
+        for pin in pins {
+            for place in self.places(*pin as usize) {
+                self.near(*place, 1, |vertex| found.extend(self.places(vertex).iter().map(|(yarn, _)| *yarn)));
+            }
+        }
+        found.retain(|yarn| self.family_of[*yarn as usize] == family);
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().map(|yarn| Piece { yarn, edges: self.yarns.yarns[yarn as usize].edges.clone() }).collect()
+    }
+
+    /// The pieces of a family's yarns that are marked from end to end.
+    fn pieces(&self, family: usize, marks: &[bool]) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let yarns = &self.yarns.families[family];
+        for yarn in yarns.clone() {
+            let edges = &self.yarns.yarns[yarn as usize].edges;
+            let marked = |edge: u32| {
+                let link = &self.yarns.edges[edge as usize];
+                marks[link.tail as usize] && marks[link.head as usize]
+            };
+            let mut edge = edges.start;
+            while edge < edges.end {
+                let end = (edge..edges.end).find(|edge| !marked(*edge)).unwrap_or(edges.end);
+                if end > edge {
+                    pieces.push(Piece { yarn, edges: edge..end });
+                }
+                edge = end.max(edge + 1);
+            }
+        }
+        pieces
+    }
+}
