@@ -106,6 +106,34 @@ fn gpu_and_cpu_draw_the_same() {
     }
 }
 
+/// Every triangle has vertices of its own, and the texture jumps from each to the next.
+#[test]
+fn gpu_and_cpu_draw_the_same_texture_across_seams() {
+    let mut subject = Subject::of("drape", 12, 20);
+    let looks = [Coloring::Cloth, Coloring::strain(subject.cloth.settings())]
+        .map(|coloring| Look { coloring, ..Default::default() });
+    let plain = subject.on_cpu(&looks[0]);
+    let triangles = subject.cloth.mesh().triangles();
+    let drawn: Vec<[u32; 3]> =
+        (0..triangles.len() as u32).map(|triangle| [0, 1, 2].map(|k| 3 * triangle + k)).collect();
+    let followed = triangles.concat();
+    let place = |(index, vertex): (usize, &u32)| {
+        let [x, _, z] = subject.cloth.mesh().positions()[*vertex as usize];
+        [x + 0.5 * (index / 3 % 2) as f32, z]
+    };
+    let uvs: Vec<[f32; 2]> = followed.iter().enumerate().map(place).collect();
+    subject.fabric = Fabric::new(subject.cloth.mesh()).with_texture(&followed, &uvs, &drawn, 0.3).unwrap();
+    let (_, difference) = compared(&subject.on_cpu(&looks[0]), &plain, looks[0].background);
+    assert!(difference > 2.0, "another pattern: {difference}");
+    for gpu in gpus() {
+        let offscreen = Offscreen::new(&gpu, SIZE).unwrap();
+        for look in &looks {
+            let (_, difference) = compared(&subject.on_gpu(&offscreen, look), &subject.on_cpu(look), look.background);
+            assert!(difference < 1.0, "{}: differ by {difference}", name(&gpu));
+        }
+    }
+}
+
 #[test]
 fn the_background_has_exactly_its_color_and_bytes_repeat() {
     let mut subject = Subject::of("flag", 12, 5);
