@@ -252,7 +252,7 @@ fn driven_pins_arrive_exactly_and_in_equal_parts() {
     for number in 1..=20 {
         let position = [0.005 + 0.01 * number as f32, (0.3 * number as f32).sin() * 0.05, 0.0];
         let targets = [PinTarget { vertex: pins[0], position }];
-        cloth.step(&taut::FrameInput { dt: FRAME, pin_targets: &targets }).unwrap();
+        cloth.step(&FrameInput { dt: FRAME, pin_targets: &targets }).unwrap();
         let snapshot = cloth.snapshot().unwrap();
         assert_eq!(snapshot.positions[pins[0] as usize].map(f32::to_bits), position.map(f32::to_bits));
         assert_eq!(snapshot.positions[pins[1] as usize].map(f32::to_bits), resting.map(f32::to_bits));
