@@ -460,8 +460,9 @@ fn previous_positions_are_those_at_the_start_of_the_last_frame() {
     }
 }
 
-/// Draws the cloth along y with its own buffers into 64 × 64 pixels. The color is |x| and |y| of the normal, and whether
-/// normal and winding agree about the side that is seen: with x to the right and z upwards that is the one towards −y.
+/// Draws the cloth along y with its own buffers into 64 × 64 pixels. The color is |x| and |y| of the normal, and
+/// whether normal and winding agree about the side that is seen: with x to the right and z upwards that is the one
+/// towards −y.
 fn draw(gpu: &Gpu, cloth: &Cloth) -> Vec<[u8; 4]> {
     let device = gpu.device();
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {

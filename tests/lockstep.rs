@@ -55,13 +55,14 @@ fn soft_holds_agree() {
                 let settings =
                     Settings { elasticity, substeps: Substeps::Fixed(4), strain_limit: 1e-3, ..Default::default() };
                 let mut cloth = cpu(scene::sheet(9).unwrap(), settings);
-                cloth.hold(&[0, 8, 40], Hold::Soft { stiffness }).unwrap();
+                // Not two of one thread: as long as their distance it would be singular.
+                cloth.hold(&[0, 40], Hold::Soft { stiffness }).unwrap();
                 (0..10).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
                 cloth.teleport(Pose { rotation: [0.0, 0.6, 0.0, 0.8], translation: [0.1, 0.2, 0.3] }).unwrap();
                 cloth.step(&frame(FRAME)).unwrap();
                 let mut fields = cloth.fields().unwrap().clone();
-                let target = fields.get::<[f32; 4]>("anchors").unwrap()[8];
-                fields.get_mut::<[f32; 4]>("commands").unwrap()[8] = [target[0] + 0.01, target[1], target[2], 1.0];
+                let target = fields.get::<[f32; 4]>("anchors").unwrap()[40];
+                fields.get_mut::<[f32; 4]>("commands").unwrap()[40] = [target[0] + 0.01, target[1], target[2], 1.0];
                 let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 400);
                 let agreement = agreement.unwrap_or_else(|error| panic!("{} {stiffness}: {error}", name(&gpu)));
                 println!("{} {elasticity:?} {stiffness}: worst {}", name(&gpu), agreement.worst);

@@ -30,12 +30,12 @@ impl Cloth {
         self.runner().ok()?.named("vertices")
     }
 
-    /// Positions at the start of the last frame, laid out like [`Cloth::position_buffer`], for motion vectors. `None` on
-    /// the CPU and without [`Settings::keep_previous`](crate::Settings::keep_previous).
+    /// Positions at the start of the last frame, laid out like [`Cloth::position_buffer`], for motion vectors. `None`
+    /// on the CPU and without [`Settings::keep_previous`](crate::Settings::keep_previous).
     ///
     /// A jump is no motion: they are teleported with the cloth, and are those of the cloth itself after
-    /// [`Cloth::set_state`], [`Cloth::reset`], [`Cloth::restore`] and a frame in which nothing was simulated, because it
-    /// had no length or was too short. So the difference to the positions is always what the last frame did.
+    /// [`Cloth::set_state`], [`Cloth::reset`], [`Cloth::restore`] and a frame in which nothing was simulated, because
+    /// it had no length or was too short. So the difference to the positions is always what the last frame did.
     pub fn previous_position_buffer(&self) -> Option<&wgpu::Buffer> {
         if self.settings.keep_previous { self.runner().ok()?.named("frame_starts") } else { None }
     }

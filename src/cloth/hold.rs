@@ -40,7 +40,7 @@ pub enum Hold {
 const STIFFEST: f32 = 1e12;
 
 impl Hold {
-    /// As the field `holds` has it: (n, 1) leaves motions perpendicular to n, (n, 0) those along n; (0, −k) is a spring.
+    /// As the field `holds` has it: (n, 1) leaves motions across n, (n, 0) those along n; (0, −k) is a spring.
     pub(crate) fn row(self) -> Result<[f32; 4]> {
         let unit = |field: &'static str, vector: [f32; 3]| {
             let direction = Vec3::from(vector);

@@ -44,9 +44,9 @@ impl Tangent {
     }
 }
 
-/// Texture coordinates of a shape that is nearly flat, one per position: it is looked at along its mean normal, and fits
-/// into the unit square without being distorted. The first coordinate grows along x, or along z or y where x is more
-/// across the shape. As wgpu and glTF count, the second grows downwards where one sees the front.
+/// Texture coordinates of a shape that is nearly flat, one per position: it is looked at along its mean normal, and
+/// fits into the unit square without being distorted. The first coordinate grows along x, or along z or y where x is
+/// more across the shape. As wgpu and glTF count, the second grows downwards where one sees the front.
 ///
 /// ```
 /// use taut::scene;

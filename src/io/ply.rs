@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
 /// What goes with the vertices besides their positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Attributes<'a> {
-    /// Strain of each vertex, the property `strain` (float): [`vertex_strain`](crate::cloth::report::vertex_strain).
+    /// Strain of each vertex, the property `strain` (float): [`vertex_strain`].
     pub strain: Option<&'a [f32]>,
     /// Color of each vertex, the properties `red`, `green` and `blue` (uchar).
     pub colors: Option<&'a [[u8; 3]]>,

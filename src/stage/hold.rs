@@ -8,7 +8,7 @@
 //! In the directions that are held a vertex stays where it is, or follows a target (z of eq. 14); what is fixed stays
 //! at its anchor. A soft hold is a spring of k N/m from the vertex to its anchor, by a backward Euler step: with d the
 //! way to the anchor, (m + τ² k) u' = m u + τ² k d, at any k. It adds τ² k to the mass that the projection and the
-//! elastic solve know ([`crate::stage::freedom`]), so at rest the force is k times the distance, whatever hangs on it.
+//! elastic solve know (`freedom.rs`), so at rest the force is k times the distance, whatever hangs on it.
 //! A target moves its anchor in equal parts. What the hold takes from the prediction, from springs and from edges is
 //! summed up in `reactions`: the constraint force.
 
