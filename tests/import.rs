@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use taut::io::import::{self, DroppedFace, Format, Imported, Options, Place, Warp};
+use taut::io::import::{self, DroppedFace, Format, Imported, Options, Place, Up, Warp};
 use taut::{Error, Face, Mesh, Scene, Weave};
 
 fn parsed(bytes: impl AsRef<[u8]>, format: Format) -> Imported {
@@ -204,13 +204,15 @@ fn the_scale_is_exact_and_refused_where_it_is_nonsense() {
         |scale, weld| import::parse(text.as_bytes(), Format::Obj, &Options { scale, weld, ..Default::default() });
     let small = with(0.01, None).expect("the file is good");
     assert_eq!(small.descriptor.positions[1], [254.0 * 0.01, 0.0, 0.0]);
-    for scale in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+    for scale in [0.0, -1.0, 9e-7, 1.1e6, f32::NAN, f32::INFINITY] {
         assert!(matches!(with(scale, None), Err(Error::OutOfRange { field: "scale", .. })), "{scale}");
     }
     for weld in [-1.0, 1e-9, 0.5, f32::NAN] {
         assert!(matches!(with(1.0, Some(weld)), Err(Error::OutOfRange { field: "weld", .. })), "{weld}");
     }
-    let huge = with(1e17, None).expect_err("too far out");
+    let text = text.replace("v 254", "v 2.54e7");
+    let huge = import::parse(text.as_bytes(), Format::Obj, &Options { scale: 1e6, ..Default::default() });
+    let huge = huge.expect_err("too far out");
     assert_eq!(huge.to_string(), "cannot import the mesh, line 2: vertex 1 is not finite, or beyond ±2⁴⁰ m");
 }
 
@@ -1067,4 +1069,18 @@ fn a_hundred_thousand_damaged_files_do_no_harm() {
     // Mutations that all files survive, or none, would test nothing.
     assert!(good.iter().chain(&bad).all(|count| *count > 1000), "{good:?} {bad:?}");
     assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+}
+
+#[test]
+fn files_with_z_up_are_turned() {
+    let text = "v 0 0 0\nv 2 0 0\nv 2 3 0\nv 0 3 5\nf 1 2 3 4\n";
+    let read = |up| import::parse(text.as_bytes(), Format::Obj, &Options { up, scale: 2.0, ..Default::default() });
+    let positions = |up| read(up).expect("the file is good").descriptor.positions;
+    assert_eq!(positions(Up::Y)[2..], [[4.0, 6.0, 0.0], [0.0, 6.0, 10.0]]);
+    assert_eq!(positions(Up::Z)[2..], [[4.0, 0.0, -6.0], [0.0, 10.0, -6.0]]);
+    assert!(positions(Up::Z)[0].iter().all(|x| x.to_bits() == 0));
+    for name in Up::NAMES {
+        assert!(Up::named(name).is_some());
+    }
+    assert_eq!((Up::named("x"), Up::default()), (None, Up::Y));
 }

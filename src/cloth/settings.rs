@@ -115,7 +115,10 @@ impl Settings {
 
     /// [`Settings::validate`] where the resolution of the positions is known.
     pub(crate) fn validate_at(&self, resolution: f32) -> Result<()> {
-        self.check_limit(resolution)?;
+        // What is merely too small is told with the figure that would do.
+        if self.strain_limit.is_finite() {
+            self.check_limit(resolution)?;
+        }
         Self::check_strain_limit(self.strain_limit.into())?;
         let (low, high) = (self.stretch_min, self.stretch_max);
         within("stretch_min", low.into(), (0.0..=1.0).contains(&low), "in [0, 1]")?;

@@ -9,7 +9,7 @@ use super::parts::{Fabric, Form, Named, Obstacle, Other, Pins, Select, Sheet, So
 use super::{Color, Folders, SceneFile, Surface, path};
 use crate::cloth::hold::Selection;
 use crate::cloth::motion::{PinGroup, Script, SolidMotion};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, number};
 #[cfg(feature = "import")]
 use crate::io::import::{ImportReport, RenderMesh};
 use crate::mesh::FARTHEST;
@@ -104,7 +104,7 @@ impl Builder<'_> {
             Error::SceneFile { .. } => error,
             Error::OutOfRange { field, index, value, expected } => {
                 let key = self.key(field, *index, cloth).unwrap_or_else(|| around.to_owned());
-                self.error(&key, format!("is {value}, but must be {expected}"))
+                self.error(&key, format!("is {}, but must be {expected}", written(*value)))
             }
             Error::NotFinite { field, index } => {
                 let key = self.key(field, Some(*index), cloth).unwrap_or_else(|| around.to_owned());
@@ -469,6 +469,13 @@ impl Builder<'_> {
         };
         self.file.solids.iter().enumerate().filter_map(moved).collect()
     }
+}
+
+/// A number as it was written: with the digits of f32 where it is one.
+fn written(value: f64) -> String {
+    let single = value as f32;
+    let short = if f64::from(single) == value { single.to_string().parse().unwrap_or(value) } else { value };
+    number(short)
 }
 
 /// An error with its cause.
