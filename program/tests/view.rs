@@ -22,6 +22,9 @@ const PANEL: usize = 420;
 /// A column near the right end of every slider.
 const SLIDERS: usize = 725;
 
+/// The color of what a slider's handle moves along.
+const RAIL: [u8; 3] = [60; 3];
+
 /// An X server that draws into a file.
 struct Display {
     server: Child,
@@ -172,15 +175,14 @@ impl Screen {
         (0..self.pixels.len()).map(place).filter(move |place| here(*place))
     }
 
-    /// What the panel shows.
-    fn panel(&self) -> Vec<[u8; 3]> {
-        self.pixels.chunks_exact(self.width).flat_map(|row| &row[self.width + 20 - PANEL..]).copied().collect()
+    fn at(&self, x: usize, y: usize) -> [u8; 3] {
+        self.pixels[y * self.width + x]
     }
 
     /// Rows with a slider: runs of the color of its rail that are not as high as a button.
     fn sliders(&self) -> Vec<usize> {
         let column = self.pixels.iter().skip(SLIDERS).step_by(self.width).enumerate();
-        let rail: Vec<usize> = column.filter(|(_, color)| **color == [60; 3]).map(|(y, _)| y).collect();
+        let rail: Vec<usize> = column.filter(|(_, color)| **color == RAIL).map(|(y, _)| y).collect();
         let runs = rail.chunk_by(|one, other| one + 1 == *other);
         runs.filter(|run| (4..=12).contains(&run.len())).map(|run| run[run.len() / 2]).collect()
     }
@@ -410,19 +412,20 @@ fn sliders_change_what_is_simulated() {
     display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
     let sliders = display.wait("the panel", &mut window, |screen| screen.sliders().len() == 8).sliders();
     let [_size, limit, _gravity, _wind, drag, damping, bending, friction] = sliders[..] else { panic!("{sliders:?}") };
-    // A button that is pressed and released before the next picture would not have been pressed at all.
-    let mut click = |x: usize, y: usize| {
-        display.act(&["mousemove", &x.to_string(), &y.to_string(), "sleep", "0.7"]);
-        let before = display.screen().panel();
-        display.act(&["mousedown", "1"]);
-        display.wait("a change of the panel", &mut window, |screen| screen.panel() != before);
-        display.act(&["sleep", "0.3", "mouseup", "1", "sleep", "0.7"]);
-    };
+    // A button that is pressed and released before the next picture would not have been pressed at all: it is released
+    // when the handle is where the pointer is.
+    let to = SLIDERS - 25;
     for slider in [friction, bending, damping, drag, limit] {
-        click(SLIDERS - 25, slider);
+        display.act(&["mousemove", &to.to_string(), &slider.to_string(), "sleep", "0.2", "mousedown", "1"]);
+        display.wait("the handle", &mut window, |screen| screen.at(to, slider) != RAIL);
+        display.act(&["mouseup", "1", "sleep", "0.2"]);
     }
-    // Below the limit is a box that says that substeps are automatic.
-    click(SLIDERS - 105, limit + 23);
+    // Below the limit is a box that says that substeps are automatic; where they are not, there is one slider more.
+    let (x, y) = (SLIDERS - 105, limit + 23);
+    let shown = |screen: &Screen| (SLIDERS - 55..SLIDERS).map(|x| screen.at(x, y)).collect::<Vec<_>>();
+    let before = shown(&display.screen());
+    display.act(&["mousemove", &x.to_string(), &y.to_string(), "sleep", "0.5", "click", "1"]);
+    display.wait("a slider of the substeps", &mut window, |screen| shown(screen) != before);
     display.focus();
     display.act(&["key", "Right", "sleep", "0.5", "key", "q"]);
     let report = window.report();

@@ -109,7 +109,7 @@ impl Dials {
             settings.method = method;
         }
         if self.limit != before.limit {
-            settings.strain_limit = 0.01 * self.limit;
+            settings.strain_limit = self.limit / 100.0;
         }
         if (self.automatic, self.substeps) != (before.automatic, before.substeps) {
             settings.substeps = if self.automatic { Substeps::Auto } else { Substeps::Fixed(self.substeps) };
@@ -124,7 +124,7 @@ impl Dials {
             settings.drag = self.drag;
         }
         if self.damping != before.damping {
-            settings.damping = 1e-3 * self.damping;
+            settings.damping = self.damping / 1e3;
         }
     }
 }
@@ -302,7 +302,7 @@ impl Panel {
             let bending = rounded(&mut micro, 0.0..=1000.0).logarithmic(true).smallest_positive(0.1);
             row(ui, "bending", bending.suffix(" µN·m")).on_hover_text(anew);
             if micro != 1e6 * self.stuff.bending {
-                self.stuff.bending = 1e-6 * micro;
+                self.stuff.bending = micro / 1e6;
             }
             if let Some(friction) = &mut self.stuff.friction {
                 row(ui, "friction", rounded(friction, 0.0..=1.5)).on_hover_text(anew);
