@@ -88,7 +88,7 @@
 //! | `up` | of a mesh: the axis of the file that points up, `"y"` or `"z"`; z becomes y, and y becomes −z | `"y"` |
 //! | `positions`, `faces`, `lines` | points \[m\], lists of 3 or 4 vertices, lists of 2 vertices | |
 //! | `warp` | of these: the same, without a texture | `"sides"` |
-//! | `material` | a fabric of [`Material`](super::Material), for all of the following, see below | |
+//! | `material` | a fabric of [`Material`], for all of the following, see below | |
 //! | `density` | \[kg/m²\], of lines \[kg/m\]; 1e-9 … 1e9 | that of the material; 0.2, of a chain 0.1 |
 //! | `masses` | one per vertex \[kg\], instead of a density | |
 //! | `shear` | stiffness of a quad's diagonals, shear modulus of woven triangles \[N/m\] | that of the material; 20 |
