@@ -435,7 +435,7 @@ fn errors_name_place_and_key_and_suggest() {
         (with("[[pins]]\nat = \"top-lefd\""), "5:6: `pins[0].at` is \"top-lefd\"; did you mean `top-left`?"),
         (with("[[pins]]\nindices = [16]"), "5:1: `pins[0].indices` names vertex 16, but there are only 16"),
         (with("[[pins]]\nindices = [-1]"), "5:12: `pins[0].indices[0]` is -1, but must be in 0 … 4294967295"),
-        (with("[[pins]]"), "4:1: `pins[0]` needs one of the keys at, box, group, indices and plane"),
+        (with("[[pins]]"), "4:1: `pins[0]` needs one of the keys at, box, color, group, indices and plane"),
         (with("[[pins]]\ngroup = \"x\""), "5:1: `pins[0].group` is \"x\"; the cloth has no groups"),
         (with("[[pins]]\nbox = { min = [9, 9, 9], max = [9, 9, 9] }"), "4:1: `pins[0]` has no vertex"),
         (
