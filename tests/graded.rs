@@ -67,7 +67,7 @@ fn uneven_sheets_hold_on_a_gpu() {
     let Some(gpu) = gpu() else { return };
     let mut cloth = Cloth::on_gpu(&gpu, sheet(false, 3e-4, true)).unwrap();
     let mut twin = cpu(sheet(false, 3e-4, true), Settings::default());
-    let mut grown = false;
+    let (mut grown, mut missed) = (false, false);
     for _ in 0..10 {
         for cloth in [&mut cloth, &mut twin] {
             cloth.step(&frame(FRAME)).unwrap();
@@ -76,8 +76,9 @@ fn uneven_sheets_hold_on_a_gpu() {
         }
         let [here, there] = [&cloth, &twin].map(|cloth| cloth.snapshot().unwrap().report);
         grown |= here.planned_substeps > 26 && there.planned_substeps > 26;
+        missed |= [here, there].iter().all(|report| 8 * report.missed_substeps > report.substeps);
     }
-    assert!(grown, "substeps that missed asked for more on both");
+    assert!(grown || !missed, "substeps that missed asked for more on both");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Windows around pins: parts of yarns, projected by themselves ([`crate::mesh::windows`] says which and why).
 //!
 //! One dispatch does all passes, one after another, by a single workgroup: as dispatches of their own they would be
-//! some twenty, each of less work than a dispatch costs. The arithmetic is that of whole yarns ([`yarn_projection`]); a piece of a yarn
-//! between two pins keeps the strain that its whole yarn keeps.
+//! some twenty, each of less work than a dispatch costs. The arithmetic is that of whole yarns ([`yarn_projection`]); a
+//! piece of a yarn between two pins keeps the strain that its whole yarn keeps.
 
 use crate::engine::cpu::Run;
 use crate::engine::fields::{Domain, Fields, Spec};
