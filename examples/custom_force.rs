@@ -13,7 +13,7 @@ use taut::engine::program::Kernel;
 use taut::engine::source::{Constant, Source};
 use taut::stage::Recorder;
 use taut::stage::Stage;
-use taut::stage::fields::Vertex;
+use taut::stage::fields::{self, Vertex};
 use taut::{Backend, Cloth, FrameInput, Settings, scene};
 
 /// Where the sheet is drawn to \[m\].
@@ -46,6 +46,8 @@ static SOURCE: Source = Source::new(
          forces[v] += vec4<f32>(user_strengths[v] * way, 0.0);
      }",
 )
+// What all kernels of cloth share: `Vertex`, `frame`, `clock`.
+.shares(&[&fields::SOURCE])
 .constants(&[
     ("TARGET_X", Constant::F32(TARGET[0])),
     ("TARGET_Y", Constant::F32(TARGET[1])),
