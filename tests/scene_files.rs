@@ -444,6 +444,10 @@ fn errors_name_place_and_key_and_suggest() {
         ),
         (with("[[pins]]\nat = \"top\"\nhold = { line = [0, 0, 0] }"), "6:17: `pins[0].hold.line` has no direction"),
         (
+            with("[[pins]]\nat = \"top\"\nhold = { soft = 0 }"),
+            "6:17: `pins[0].hold.soft` must be above 0 and at most 1e12 N/m",
+        ),
+        (
             with("[[pins]]\nat = \"top\"\n[pins.motion]\nkeys = [{ time = 0, translation = [1, 0, 0] }]"),
             "7:9: `pins[0].motion.keys[0]` is 1 away from the start, but must be 0: at time 0",
         ),
@@ -769,6 +773,24 @@ fn holds_of_a_file_end_when_it_says() {
         assert_eq!(positions[2][1] == 0.0, frame <= 6, "frame {frame}: {:?}", positions[2]);
         assert!((positions[20][0]).abs() < 1e-6 && (positions[20][2] - 1.0).abs() < 1e-6, "{:?}", positions[20]);
     });
+}
+
+#[test]
+fn soft_holds_of_a_file_bear_the_weight() {
+    let text = "[cloth]\ngenerator = \"sheet\"\nsize = 5\nplane = \"xy\"\n[world]\ndrag = 4.0\n
+        [[pins]]\nat = \"top\"\nhold = { soft = 20.0 }";
+    let file = SceneFile::parse(text, "soft", None).unwrap();
+    assert!(file.to_toml().contains("hold = { soft = 20.0 }"), "{}", file.to_toml());
+    let scene = parse(text);
+    assert_eq!((scene.mesh.pins().len(), scene.script.pins[0].hold), (0, Some(Hold::Soft { stiffness: 20.0 })));
+    let mut sag = 0.0;
+    play(&scene, 240, |_, cloth| {
+        let positions = cloth.snapshot().unwrap().positions;
+        sag = (0..5).map(|v| f64::from(scene.start[v][1] - positions[v][1])).sum::<f64>();
+    });
+    // 0.2 kg/m² on 1 m², on springs of 20 N/m.
+    let borne = 20.0 * sag / (0.2 * 9.81);
+    assert!((borne - 1.0).abs() < 0.01, "{borne}");
 }
 
 #[test]

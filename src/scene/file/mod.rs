@@ -155,7 +155,8 @@
 //! file: `"RRGGBB"`, or `"RRGGBB~8"` for ±8 of 255 per channel), and says what the faces are made of all of whose
 //! vertices are in it: `material`, or `density`, `shear` and `bending`, which are those of the cloth where they are
 //! left out. Of two entries with one face the later decides. All fabrics have one strain limit, one damping and one
-//! friction on each solid: the engine has no others. A pin holds or does not; there are no weights between.
+//! friction on each solid: the engine has no others. What a weight is elsewhere, between free and pinned, is the
+//! stiffness of a [soft hold](#pins) here.
 //!
 //! ## Pins
 //!
@@ -170,7 +171,7 @@
 //! | `plane` | `{ point = […], normal = […] }`: the side that the normal points to \[m\] | |
 //! | `group` | a group of the mesh file or of `[cloth.groups]` | |
 //! | `color` | a color of vertices of the mesh file, as in [fabrics](#fabrics-of-groups-and-colors) | |
-//! | `hold` | `"fixed"`, `{ plane = normal }` or `{ line = direction }` | `"fixed"` |
+//! | `hold` | `"fixed"`, `{ plane = normal }`, `{ line = direction }` or `{ soft = stiffness }`, a spring \[N/m\] | `"fixed"` |
 //! | `until` | when they are let go \[s\] | never |
 //! | `[pins.motion]` | [their way](#motion) | at rest |
 //! | `center` of it | what it turns about \[m\] | the mean of the vertices' places |

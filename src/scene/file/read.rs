@@ -490,12 +490,17 @@ fn hold(value: &Value<'_>) -> Result<Option<Hold>> {
         value.word(&["fixed"])?;
         return Ok(None);
     }
-    let table = value.table(&["line", "plane"])?;
+    let table = value.table(&["line", "plane", "soft"])?;
+    if let Some(soft) = table.get("soft").filter(|_| !table.has("line") && !table.has("plane")) {
+        let stiffness = soft.number()?;
+        let hold = Hold::Soft { stiffness };
+        return hold.row().map(|_| Some(hold)).map_err(|_| soft.error("must be above 0 and at most 1e12 N/m"));
+    }
     let vector = |key: &str| table.get(key).map(|value| value.numbers::<3>().map(|vector| (value, vector))).transpose();
     let (hold, value, vector) = match (vector("line")?, vector("plane")?) {
         (Some((value, direction)), None) => (Hold::Line { direction }, value, direction),
         (None, Some((value, normal))) => (Hold::Plane { normal }, value, normal),
-        _ => return Err(value.error("must be \"fixed\", or have one of the keys line and plane")),
+        _ => return Err(value.error("must be \"fixed\", or have one of the keys line, plane and soft")),
     };
     if vector.iter().all(|x| *x == 0.0) {
         return Err(value.error("has no direction"));

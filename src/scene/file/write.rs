@@ -264,9 +264,9 @@ fn pins(page: &mut Page, pins: &Pins, key: &str) {
     match pins.hold {
         Some(Hold::Line { direction }) => page.line("hold", &format!("{{ line = {} }}", list(&direction)), ""),
         Some(Hold::Plane { normal }) => page.line("hold", &format!("{{ plane = {} }}", list(&normal)), ""),
+        Some(Hold::Soft { stiffness }) => page.line("hold", &format!("{{ soft = {stiffness:?} }}"), "N/m"),
         // With an end it is a hold of the script, without one a pin of the mesh.
-        // Files know no soft one.
-        Some(Hold::Fixed | Hold::Free | Hold::Soft { .. }) | None => {}
+        Some(Hold::Fixed | Hold::Free) | None => {}
     }
     page.option("until", pins.until, "let go after so long, s");
     if let Some(motion) = &pins.motion {
