@@ -14,10 +14,8 @@ pub(crate) trait Real:
     /// What comparisons give.
     type Mask: Copy + BitAnd<Output = Self::Mask> + Not<Output = Self::Mask>;
 
-    const ZERO: Self;
-    const ONE: Self;
-
-    fn of(number: f32) -> Self;
+    /// A number, in as many lanes as this has: what makes wide vectors is found in those that there are.
+    fn like(self, number: f32) -> Self;
     fn root(self) -> Self;
     fn larger(self, other: Self) -> Self;
     fn smaller(self, other: Self) -> Self;
@@ -28,11 +26,8 @@ pub(crate) trait Real:
 impl Real for f32 {
     type Mask = bool;
 
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-
     #[inline(always)]
-    fn of(number: f32) -> Self {
+    fn like(self, number: f32) -> Self {
         number
     }
 
@@ -67,7 +62,11 @@ impl Real for f32 {
 pub(crate) struct Triple<R>(pub(crate) [R; 3]);
 
 impl<R: Real> Triple<R> {
-    pub(crate) const ZERO: Self = Self([R::ZERO; 3]);
+    /// The same in all three coordinates.
+    #[inline(always)]
+    pub(crate) fn splat(coordinate: R) -> Self {
+        Self([coordinate; 3])
+    }
 
     #[inline(always)]
     pub(crate) fn dot(self, other: Self) -> R {

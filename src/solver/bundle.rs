@@ -4,66 +4,62 @@
 //! vector types are two to three times faster here. A lane does the same operations in the same order whatever its
 //! neighbors are, so the result has the same bits for any division of the yarns among threads.
 
-use crate::lanes::{LANES, Vec3s, Wide};
-use crate::mesh::Link;
+use std::ops::Range;
+
+use fearless_simd::{Simd, prelude::*};
+
+use crate::lanes::{LANES, Mask, Vec3s, Wide};
 use crate::mesh::yarns::YarnRow;
+use crate::vector::{Real, Triple};
 
 /// Pivots that rounding has eaten are held at this part of the diagonal.
 pub(super) const SMALLEST_PIVOT: f32 = 1e-5;
 
 /// A row of every lane's system; direction 0 and diagonal 1 where nothing can be moved.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
-    pub(super) direction: Vec3s,
-    pub(super) diagonal: Wide,
-    pub(super) residual: Wide,
+#[derive(Clone, Copy)]
+pub(super) struct Rows<S: Simd> {
+    pub(super) direction: Vec3s<S>,
+    pub(super) diagonal: Wide<S>,
+    pub(super) residual: Wide<S>,
     /// W times the direction at the tail.
-    pub(super) tail_motion: Vec3s,
+    pub(super) tail_motion: Vec3s<S>,
 }
 
-/// What the solve keeps of a row.
-#[derive(Clone, Copy, Debug)]
-struct Kept {
-    direction: Vec3s,
+/// What an elimination leaves of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Step<S: Simd> {
     /// Coupling to the row before over its pivot.
-    f: Wide,
+    pub(super) f: Wide<S>,
     /// Right-hand side over the own pivot; then the solution.
-    y: Wide,
+    pub(super) y: Wide<S>,
 }
 
 /// Memory of a solve, used again for the next bundle.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    rows: Vec<Kept>,
+pub(super) struct Scratch<S: Simd> {
+    rows: Vec<(Vec3s<S>, Step<S>)>,
     /// Of a cyclic system: y of its second right-hand side.
-    second: Vec<Wide>,
+    second: Vec<Wide<S>>,
 }
 
-impl Scratch {
+impl<S: Simd> Default for Scratch<S> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), second: Vec::new() }
+    }
+}
+
+impl<S: Simd> Scratch<S> {
     /// Pull of the rows at a place on their tails: direction times solution.
-    #[inline]
-    pub(super) fn pull(&self, k: usize) -> Vec3s {
-        self.rows[k].direction * self.rows[k].y
+    #[inline(always)]
+    pub(super) fn pull(&self, k: usize) -> Vec3s<S> {
+        let (direction, step) = self.rows[k];
+        direction * step.y
     }
 
-    /// Solutions of one lane.
-    #[inline]
-    pub(super) fn solutions(&self, lane: usize) -> impl Iterator<Item = f32> {
-        self.rows.iter().map(move |row| row.y.as_array()[lane])
+    /// Solutions at a place.
+    #[inline(always)]
+    pub(super) fn solution(&self, k: usize) -> Wide<S> {
+        self.rows[k].1.y
     }
-
-    #[inline]
-    pub(super) fn solution(&self, k: usize) -> Wide {
-        self.rows[k].y
-    }
-}
-
-/// Edges of a bundle's yarns, place by place along them.
-#[derive(Debug, Default)]
-pub(super) struct Links {
-    /// Vertices at the places: one more than edges.
-    pub(super) vertices: Vec<[u32; LANES]>,
-    pub(super) rests: Vec<[f32; LANES]>,
 }
 
 /// A yarn per lane at most, all open, or all closed and of one length.
@@ -77,7 +73,7 @@ pub(super) struct Bundle<'a> {
     firsts: [usize; LANES],
     /// Number of its last edge, counted from 0.
     lasts: [usize; LANES],
-    counts: Wide,
+    counts: [f32; LANES],
 }
 
 impl<'a> Bundle<'a> {
@@ -104,7 +100,7 @@ impl<'a> Bundle<'a> {
                 let firsts = std::array::from_fn(|lane| yarn(lane).first as usize);
                 let lasts = std::array::from_fn(|lane| yarn(lane).count as usize - 1);
                 let longest = yarns.iter().map(|yarn| yarn.count as usize).max().unwrap_or(0);
-                Self { yarns, place, longest, firsts, lasts, counts: Wide::new(counts) }
+                Self { yarns, place, longest, firsts, lasts, counts }
             })
     }
 
@@ -112,12 +108,8 @@ impl<'a> Bundle<'a> {
         self.yarns
     }
 
-    /// Edges of the shortest yarn; 0 if a lane has none.
-    pub(super) fn shortest(&self) -> usize {
-        if self.yarns.len() < LANES { 0 } else { self.lasts.iter().min().map_or(0, |last| last + 1) }
-    }
-
     /// Edges of the longest yarn.
+    #[inline(always)]
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
@@ -127,9 +119,9 @@ impl<'a> Bundle<'a> {
     }
 
     /// Mask of the yarns that have an edge k.
-    #[inline]
-    pub(super) fn active(&self, k: usize) -> Wide {
-        self.counts.simd_gt(Wide::splat(k as f32))
+    #[inline(always)]
+    pub(super) fn active<S: Simd>(&self, simd: S, k: usize) -> Mask<S> {
+        Wide::load_array(simd, self.counts).simd_gt(Wide::splat(simd, k as f32))
     }
 
     /// Edge k of a lane's yarn, or its last.
@@ -138,100 +130,120 @@ impl<'a> Bundle<'a> {
         self.firsts[lane] + k.min(self.lasts[lane])
     }
 
-    /// Writes the edges of the yarns side by side; beyond its end a yarn repeats its last vertex.
-    pub(super) fn links(&self, edges: &[Link], links: &mut Links) {
-        let Links { vertices, rests } = links;
-        vertices.clear();
-        vertices.resize(self.longest + 1, [0; LANES]);
-        rests.clear();
-        rests.resize(self.longest, [1.0; LANES]);
-        for lane in 0..LANES {
-            let yarn = &edges[self.firsts[lane]..=self.firsts[lane] + self.lasts[lane]];
-            vertices[0][lane] = yarn[0].tail;
-            for ((vertex, rest), link) in vertices[1..].iter_mut().zip(rests.iter_mut()).zip(yarn) {
-                vertex[lane] = link.head;
-                rest[lane] = link.rest;
-            }
-            for vertex in &mut vertices[yarn.len() + 1..] {
-                vertex[lane] = yarn[yarn.len() - 1].head;
-            }
-        }
+    /// Edges of a lane's yarn.
+    pub(super) fn edges(&self, lane: usize) -> Range<usize> {
+        self.firsts[lane]..self.firsts[lane] + self.lasts[lane] + 1
+    }
+
+    /// Whether all yarns are of one length.
+    pub(super) fn is_even(&self) -> bool {
+        self.lasts.iter().all(|last| last + 1 == self.longest)
     }
 
     /// A value of each yarn, from those of all; 0 in lanes without one.
-    pub(super) fn per_lane(&self, all: &[f32]) -> Wide {
+    #[inline(always)]
+    pub(super) fn per_lane<S: Simd>(&self, simd: S, all: &[f32]) -> Wide<S> {
         let mut values = [0.0; LANES];
         values[..self.yarns.len()].copy_from_slice(&all[self.place..self.place + self.yarns.len()]);
-        Wide::new(values)
+        Wide::load_array(simd, values)
     }
 
     /// Solves the systems whose rows are given from the first to the last.
     #[inline(always)]
-    pub(super) fn solve(&self, scratch: &mut Scratch, row: impl FnMut(usize) -> Rows) {
+    pub(super) fn solve<S: Simd>(&self, simd: S, scratch: &mut Scratch<S>, row: impl FnMut(usize) -> Rows<S>) {
         if self.closed() {
-            self.solve_as::<true>(scratch, row);
+            self.solve_as::<true, S>(simd, scratch, row);
         } else {
-            self.solve_as::<false>(scratch, row);
+            self.solve_as::<false, S>(simd, scratch, row);
         }
     }
 
     #[inline(always)]
-    fn solve_as<const CLOSED: bool>(&self, scratch: &mut Scratch, mut row: impl FnMut(usize) -> Rows) {
+    fn solve_as<const CLOSED: bool, S: Simd>(
+        &self,
+        simd: S,
+        scratch: &mut Scratch<S>,
+        mut row: impl FnMut(usize) -> Rows<S>,
+    ) {
         let Scratch { rows, second } = scratch;
         rows.clear();
         rows.reserve(self.longest);
         second.clear();
-        let (mut previous, mut inverse) = (Vec3s::ZERO, Wide::ZERO);
-        let (mut y, mut z, mut corner) = (Wide::ZERO, Wide::ZERO, Wide::ZERO);
-        let mut first = None;
+        let zero = Wide::splat(simd, 0.0);
+        let mut elimination = Elimination::new(simd);
+        let (mut z, mut corner, mut first) = (zero, zero, None);
         for k in 0..self.longest {
             let here = row(k);
-            let mut diagonal = here.diagonal;
-            let coupling = Wide::ZERO - previous.dot(here.tail_motion);
-            previous = here.direction;
-            let f = coupling * inverse;
-            let mut u = Wide::ZERO;
+            let (mut u, mut diagonal) = (zero, here.diagonal);
             if CLOSED {
                 // Cyclic systems by Sherman–Morrison: the corner becomes a rank-one term with g = −(first diagonal).
                 let start = *first.get_or_insert(here);
-                let g = Wide::ZERO - start.diagonal;
+                let g = zero - start.diagonal;
                 if k == 0 {
                     u = g;
                     diagonal -= g;
                 }
                 if k + 1 == self.longest {
-                    corner = Wide::ZERO - start.tail_motion.dot(here.direction);
+                    corner = zero - start.tail_motion.dot(here.direction);
                     u += corner;
                     diagonal -= corner * corner / g;
                 }
             }
-            let pivot = (diagonal - f * coupling).max(Wide::splat(SMALLEST_PIVOT) * diagonal);
-            inverse = Wide::ONE / pivot;
-            y = here.residual - f * y;
-            rows.push(Kept { direction: here.direction, f, y: y * inverse });
+            let (step, inverse) = elimination.step(&here, diagonal);
+            rows.push((here.direction, step));
             if CLOSED {
-                z = u - f * z;
+                z = u - step.f * z;
                 second.push(z * inverse);
             }
         }
-        let (mut solution, mut f) = (Wide::ZERO, Wide::ZERO);
-        for row in rows.iter_mut().rev() {
-            solution = row.y - f * solution;
-            row.y = solution;
-            f = row.f;
+        let (mut solution, mut f) = (zero, zero);
+        for (_, step) in rows.iter_mut().rev() {
+            solution = step.y - f * solution;
+            step.y = solution;
+            f = step.f;
         }
         let Some(start) = first else { return };
-        let (mut solution, mut f) = (Wide::ZERO, Wide::ZERO);
-        for (z, row) in second.iter_mut().zip(rows.iter()).rev() {
+        let (mut solution, mut f) = (zero, zero);
+        for (z, (_, step)) in second.iter_mut().zip(rows.iter()).rev() {
             solution = *z - f * solution;
             *z = solution;
-            f = row.f;
+            f = step.f;
         }
         let last = self.longest - 1;
-        let ratio = corner / (Wide::ZERO - start.diagonal);
-        let factor = (rows[0].y + ratio * rows[last].y) / (Wide::ONE + second[0] + ratio * second[last]);
-        for (row, z) in rows.iter_mut().zip(second) {
-            row.y -= factor * *z;
+        let ratio = corner / (zero - start.diagonal);
+        let factor = (rows[0].1.y + ratio * rows[last].1.y) / (zero.like(1.0) + second[0] + ratio * second[last]);
+        for ((_, step), z) in rows.iter_mut().zip(second) {
+            step.y -= factor * *z;
         }
+    }
+}
+
+/// An elimination, from the first row to the last.
+pub(super) struct Elimination<S: Simd> {
+    /// Direction of the row before.
+    previous: Vec3s<S>,
+    /// 1 over its pivot.
+    inverse: Wide<S>,
+    /// Its right-hand side.
+    y: Wide<S>,
+}
+
+impl<S: Simd> Elimination<S> {
+    #[inline(always)]
+    pub(super) fn new(simd: S) -> Self {
+        let zero = Wide::splat(simd, 0.0);
+        Self { previous: Triple::splat(zero), inverse: zero, y: zero }
+    }
+
+    /// Eliminates one row; also gives 1 over its pivot.
+    #[inline(always)]
+    pub(super) fn step(&mut self, here: &Rows<S>, diagonal: Wide<S>) -> (Step<S>, Wide<S>) {
+        let coupling = diagonal.like(0.0) - self.previous.dot(here.tail_motion);
+        let f = coupling * self.inverse;
+        let pivot = (diagonal - f * coupling).max(diagonal.like(SMALLEST_PIVOT) * diagonal);
+        self.previous = here.direction;
+        self.inverse = diagonal.like(1.0) / pivot;
+        self.y = here.residual - f * self.y;
+        (Step { f, y: self.y * self.inverse }, self.inverse)
     }
 }

@@ -13,7 +13,8 @@ use crate::error::Result;
 use crate::mesh::topology::Topology;
 use crate::mesh::windows::{MOST_PASSES, Pass};
 use crate::mesh::yarns::YarnRow;
-use crate::solver::yarn_projection::{self, Projection};
+use crate::solver::line_solve::YarnView;
+use crate::solver::yarn_projection;
 use crate::stage::Recorder;
 use crate::stage::recorder::Around;
 
@@ -89,11 +90,9 @@ fn project_windows_body(run: &mut Run<'_>) -> Result<()> {
     let (passes, range) = (run.arguments()[1] as usize, run.range());
     let table = run.read::<[u32; 4]>("window_passes")?;
     let pieces = run.read::<YarnRow>("yarns")?;
-    let mut projection = Projection::of(run)?;
-    for [first, end, ..] in &table[..passes] {
-        // A part of the pieces is asked for where it is tested that those of a pass do not depend on each other.
-        let (first, end) = (range.start.max(*first as usize), range.end.min(*end as usize));
-        projection.project(pieces.get(first..end).unwrap_or_default());
-    }
+    // A part of the pieces is asked for where it is tested that those of a pass do not depend on each other.
+    let part = |[first, end, ..]: &[u32; 4]| range.start.max(*first as usize)..range.end.min(*end as usize);
+    let passes = table[..passes].iter().map(|pass| pieces.get(part(pass)).unwrap_or_default());
+    yarn_projection::project(&YarnView::of(run)?, passes);
     Ok(())
 }

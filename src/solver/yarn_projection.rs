@@ -2,20 +2,21 @@
 //! arithmetic of [`yarn_sweep`](crate::solver::yarn_sweep), which derives it, and of
 //! [`windows`](crate::solver::windows).
 
+use fearless_simd::{Simd, prelude::*};
 use glam::Vec3;
 
-use crate::engine::cpu::Run;
 use crate::engine::fields::{Domain, Spec};
 use crate::engine::layout::element;
 use crate::engine::source::Source;
-use crate::error::Result;
-use crate::lanes::{LANES, Vec3s, Wide};
+use crate::lanes::{self, LANES, Mask, Vec3s, Wide, Work};
+use crate::mesh::Link;
 use crate::mesh::yarns::YarnRow;
-use crate::solver::bundle::{Bundle, Links, Rows, Scratch};
+use crate::solver::bundle::{Bundle, Elimination, Rows, Scratch, Step};
 use crate::solver::line_solve::{self, YarnView};
 use crate::stage::edge::{Band, End, Stretch};
 use crate::stage::fields::Vertex;
 use crate::stage::freedom::{Constraint, Limited};
+use crate::vector::{Real, Triple};
 
 /// The WGSL twin, for files that project yarns.
 pub(super) static SOURCE: Source =
@@ -36,88 +37,225 @@ pub(crate) const FIELDS: &[Spec] =
     &[Spec::of::<YarnSweepLive>("yarn_sweep", Domain::Fixed(1), "parameters that may change from frame to frame")
         .input()];
 
-/// The projection of yarns and pieces of them.
-pub(super) struct Projection<'a> {
-    cloth: YarnView<'a>,
-    memory: Memory,
+/// Projects yarns and pieces of them, pass by pass; those of a pass share no vertex.
+pub(super) fn project<'a>(cloth: &YarnView<'_>, passes: impl IntoIterator<Item = &'a [YarnRow]>) {
+    lanes::widest(Projection { cloth, passes });
 }
 
-impl<'a> Projection<'a> {
-    pub(super) fn of(run: &mut Run<'a>) -> Result<Self> {
-        Ok(Self { cloth: YarnView::of(run)?, memory: Memory::default() })
-    }
+/// The projection of passes.
+struct Projection<'a, 'b, P> {
+    cloth: &'a YarnView<'b>,
+    passes: P,
+}
 
-    /// Projects yarns that share no vertex.
-    pub(super) fn project(&mut self, yarns: &[YarnRow]) {
-        let Self { cloth, memory } = self;
-        // Before anything is moved: pieces of one yarn keep the same.
-        memory.slacks.clear();
-        memory.slacks.extend(yarns.iter().map(|yarn| cloth.slack(yarn)));
-        for bundle in Bundle::all(yarns) {
-            match cloth.freedom.constraints() {
-                None => project_bundle(cloth, &bundle, memory, |_| ()),
-                Some(constraints) => project_bundle(cloth, &bundle, memory, |vertices: &[u32; LANES]| {
-                    let (normal, across) = Vec3s::gather(|lane| constraints[vertices[lane] as usize]);
+impl<'a, P: IntoIterator<Item = &'a [YarnRow]>> Work for Projection<'_, '_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn on<S: Simd>(self, simd: S) {
+        let Self { cloth, passes } = self;
+        match cloth.freedom.constraints() {
+            None => project_passes(simd, cloth, passes, |_| ()),
+            Some(constraints) => project_passes(
+                simd,
+                cloth,
+                passes,
+                #[inline(always)]
+                |vertices: &[u32; LANES]| {
+                    let (normal, across) = Vec3s::gather(simd, |lane| constraints[vertices[lane] as usize]);
                     Constraint { normal, across }
-                }),
+                },
+            ),
+        }
+    }
+}
+
+#[inline(always)]
+fn project_passes<'a, S: Simd, L: Places<S>>(
+    simd: S,
+    cloth: &YarnView<'_>,
+    passes: impl IntoIterator<Item = &'a [YarnRow]>,
+    limited: impl Fn(&[u32; LANES]) -> L + Copy,
+) {
+    let (mut slacks, mut places) = (Vec::new(), Vec::new());
+    for yarns in passes {
+        // Before anything is moved: pieces of one yarn keep the same.
+        slacks.clear();
+        slacks.extend(yarns.iter().map(|yarn| cloth.slack(yarn)));
+        for bundle in Bundle::all(yarns) {
+            let slack = bundle.per_lane(simd, &slacks);
+            if bundle.is_even() {
+                gather::<true, _, _>(simd, cloth, &bundle, &mut places, limited);
+            } else {
+                gather::<false, _, _>(simd, cloth, &bundle, &mut places, limited);
+            }
+            if bundle.closed() {
+                project_closed(simd, cloth, &bundle, slack, &places);
+            } else {
+                project_open(simd, cloth, &bundle, slack, &mut places);
             }
         }
     }
 }
 
 /// What the vertices of a place may do.
-trait Places: Limited<Wide> {
+trait Places<S: Simd>: Limited<Wide<S>> {
     /// Whether constraints bear something.
     const BEARS: bool;
 }
 
-impl Places for () {
+impl<S: Simd> Places<S> for () {
     const BEARS: bool = false;
 }
 
-impl Places for Constraint<Wide> {
+impl<S: Simd> Places<S> for Constraint<Wide<S>> {
     const BEARS: bool = true;
 }
 
-/// A place along the yarns of a bundle: a vertex of each.
-struct Place<L> {
-    position: Vec3s,
-    moving: Moving<L>,
-}
-
-/// What is needed to move the vertices of a place.
-struct Moving<L> {
+/// A place along the yarns of a bundle: a vertex of each, the edge that starts there, and what its row becomes.
+#[derive(Clone, Copy)]
+struct Place<S: Simd, L> {
+    vertices: [u32; LANES],
     limited: L,
-    inverse_mass: Wide,
-    displacement: Vec3s,
-    /// Rest length of the edge that starts here, or of the last.
-    rest: Wide,
+    inverse_mass: Wide<S>,
+    displacement: Vec3s<S>,
+    /// Rest length of the edge, or of the last.
+    rest: Wide<S>,
+    /// Position at the start of the substep; then direction of the edge, 0 where nothing is to be done.
+    way: Vec3s<S>,
+    /// Steps of the elimination ([`Step`]).
+    step: Step<S>,
 }
 
-impl<L> Place<L> {
-    #[inline(always)]
-    fn of(cloth: &YarnView<'_>, vertices: &[u32; LANES], rest: Wide, limited: L) -> Self {
-        let (position, inverse_mass) =
-            Vec3s::gather(|lane| bytemuck::cast::<Vertex, [f32; 4]>(cloth.vertices[vertices[lane] as usize]));
-        let (displacement, _) = Vec3s::gather(|lane| cloth.displacements.get(vertices[lane] as usize));
-        Self { position, moving: Moving { limited, inverse_mass, displacement, rest } }
+/// Gathers the places of a bundle, from the first to the last. `EVEN`: its yarns are of one length.
+///
+/// In a loop of its own, as the elimination and the way back are: together they need more registers than there are.
+#[inline(always)]
+fn gather<const EVEN: bool, S: Simd, L: Places<S>>(
+    simd: S,
+    cloth: &YarnView<'_>,
+    bundle: &Bundle<'_>,
+    places: &mut Vec<Place<S, L>>,
+    limited: impl Fn(&[u32; LANES]) -> L,
+) {
+    let longest = bundle.longest();
+    let yarns: [&[Link]; LANES] = std::array::from_fn(|lane| {
+        let yarn = &cloth.edges[bundle.edges(lane)];
+        // All of one length that is known: no index is looked at again.
+        if EVEN { &yarn[..longest] } else { yarn }
+    });
+    let link = |lane: usize, k: usize| &yarns[lane][if EVEN { k } else { k.min(yarns[lane].len() - 1) }];
+    let zero = Wide::splat(simd, 0.0);
+    let step = Step { f: zero, y: zero };
+    places.clear();
+    places.reserve(longest + 1);
+    let mut vertices = std::array::from_fn(|lane| link(lane, 0).tail);
+    for k in 0..=longest {
+        let edge = k.min(longest - 1);
+        let (way, inverse_mass) =
+            Vec3s::gather(simd, |lane| bytemuck::cast::<Vertex, [f32; 4]>(cloth.vertices[vertices[lane] as usize]));
+        let displacement = Vec3s::gather_halves(simd, |lane| cloth.displacements.halves(vertices[lane] as usize));
+        let rest = Wide::load_array(simd, std::array::from_fn(|lane| link(lane, edge).rest));
+        let limited = limited(&vertices);
+        places.push(Place { vertices, limited, inverse_mass, displacement, rest, way, step });
+        vertices = std::array::from_fn(|lane| link(lane, edge).head);
     }
 }
 
-impl<L: Places> Moving<L> {
+/// The row of the edge between two places.
+#[inline(always)]
+fn row<S: Simd, L: Places<S>>(
+    band: Band,
+    slack: Wide<S>,
+    on: Mask<S>,
+    tail: &Place<S, L>,
+    head: &Place<S, L>,
+) -> Rows<S> {
+    let (rest, zero, one) = (tail.rest, slack.like(0.0), slack.like(1.0));
+    let d = (head.way - tail.way) + (head.displacement - tail.displacement);
+    let stretch = Stretch::of(band, rest, d, tail.end(), head.end());
+    let (n, active) = (stretch.n, on & stretch.active);
+    Rows {
+        direction: n.masked(active),
+        diagonal: active.select(stretch.w, one),
+        residual: active.select(stretch.extent - (stretch.wanted + slack * rest), zero),
+        tail_motion: tail.limited.allowed(n * tail.inverse_mass).masked(active),
+    }
+}
+
+#[inline(always)]
+fn project_open<S: Simd, L: Places<S>>(
+    simd: S,
+    cloth: &YarnView<'_>,
+    bundle: &Bundle<'_>,
+    slack: Wide<S>,
+    places: &mut [Place<S, L>],
+) {
+    let band = Band::of(cloth.frame);
+    let mut elimination = Elimination::new(simd);
+    for k in 0..places.len() - 1 {
+        let row = row(band, slack, bundle.active(simd, k), &places[k], &places[k + 1]);
+        (places[k].step, _) = elimination.step(&row, row.diagonal);
+        places[k].way = row.direction;
+    }
+    let zero = Wide::splat(simd, 0.0);
+    let (mut solution, mut f, mut ahead) = (zero, zero, Triple::splat(zero));
+    for k in (0..places.len() - 1).rev() {
+        let Place { step, way, .. } = places[k];
+        solution = step.y - f * solution;
+        f = step.f;
+        let pull = way * solution;
+        // A yarn has a place k + 1 where it has an edge k.
+        places[k + 1].pull(cloth, ahead - pull, bundle.active(simd, k));
+        add_tension(cloth, bundle, k, solution);
+        ahead = pull;
+    }
+    places[0].pull(cloth, ahead, bundle.active(simd, 0));
+}
+
+#[inline(always)]
+fn project_closed<S: Simd, L: Places<S>>(
+    simd: S,
+    cloth: &YarnView<'_>,
+    bundle: &Bundle<'_>,
+    slack: Wide<S>,
+    places: &[Place<S, L>],
+) {
+    let band = Band::of(cloth.frame);
+    let mut scratch = Scratch::default();
+    bundle.solve(
+        simd,
+        &mut scratch,
+        #[inline(always)]
+        |k| row(band, slack, bundle.active(simd, k), &places[k], &places[k + 1]),
+    );
+    let mut behind = scratch.pull(bundle.longest() - 1);
+    // The last place is the first again.
+    for (k, place) in places[..bundle.longest()].iter().enumerate() {
+        let ahead = scratch.pull(k);
+        place.pull(cloth, ahead - behind, bundle.active(simd, k));
+        add_tension(cloth, bundle, k, scratch.solution(k));
+        behind = ahead;
+    }
+}
+
+impl<S: Simd, L: Places<S>> Place<S, L> {
     #[inline(always)]
-    fn end(&self) -> End<Wide, L> {
+    fn end(&self) -> End<Wide<S>, L> {
         End { inverse_mass: self.inverse_mass, limited: self.limited }
     }
 
     /// Moves the vertices of the lanes that are on; pins bear the pull instead.
     #[inline(always)]
-    fn pull(&self, cloth: &YarnView<'_>, vertices: &[u32; LANES], pull: Vec3s, on: Wide) {
-        let way =
-            self.limited.allowed(pull * self.inverse_mass).clamped(Wide::splat(cloth.live.step_clamp) * self.rest);
+    fn pull(&self, cloth: &YarnView<'_>, pull: Vec3s<S>, on: Mask<S>) {
+        let Self { vertices, rest, .. } = self;
+        let way = self.limited.allowed(pull * self.inverse_mass).clamped(rest.like(cloth.live.step_clamp) * *rest);
         let moved = self.displacement + way;
-        if on.all() {
-            moved.scatter(|lane, moved| cloth.displacements.set(vertices[lane] as usize, moved));
+        if on.all_true() {
+            moved.scatter(
+                #[inline(always)]
+                |lane, moved| cloth.displacements.set(vertices[lane] as usize, moved),
+            );
         } else {
             let on = on.to_bitmask();
             moved.scatter(|lane, moved| {
@@ -126,12 +264,12 @@ impl<L: Places> Moving<L> {
                 }
             });
         }
-        let pinned = self.inverse_mass.simd_eq(Wide::ZERO);
+        let pinned = self.inverse_mass.simd_eq(rest.like(0.0));
         let bearing = if L::BEARS { on } else { pinned & on };
-        if bearing.any() {
+        if bearing.any_true() {
             let bearing = bearing.to_bitmask();
             let borne = if L::BEARS { pull - self.limited.allowed(pull).masked(!pinned) } else { pull };
-            (borne * Wide::splat(cloth.clock.force)).scatter(|lane, [x, y, z, _]| {
+            (borne * rest.like(cloth.clock.force)).scatter(|lane, [x, y, z, _]| {
                 if bearing & (1 << lane) != 0 {
                     cloth.reactions.add(vertices[lane] as usize, Vec3::new(x, y, z));
                 }
@@ -140,64 +278,12 @@ impl<L: Places> Moving<L> {
     }
 }
 
-/// Memory of a projection, used again for the next bundle.
-#[derive(Default)]
-struct Memory {
-    /// Strain that each yarn keeps.
-    slacks: Vec<f32>,
-    links: Links,
-    scratch: Scratch,
-}
-
 #[inline(always)]
-fn project_bundle<L: Places>(
-    cloth: &YarnView<'_>,
-    bundle: &Bundle<'_>,
-    memory: &mut Memory,
-    limited: impl Fn(&[u32; LANES]) -> L,
-) {
-    let Memory { slacks, links, scratch } = memory;
-    bundle.links(cloth.edges, links);
-    let band = Band::of(cloth.frame);
-    let slack = bundle.per_lane(slacks);
-    let mut moving = Vec::with_capacity(bundle.longest());
-    let mut tail = Place::of(cloth, &links.vertices[0], Wide::ONE, limited(&links.vertices[0]));
-    bundle.solve(scratch, |k| {
-        let rest = Wide::new(links.rests[k]);
-        let head = Place::of(cloth, &links.vertices[k + 1], rest, limited(&links.vertices[k + 1]));
-        let d = (head.position - tail.position) + (head.moving.displacement - tail.moving.displacement);
-        let stretch = Stretch::of(band, rest, d, tail.moving.end(), head.moving.end());
-        let (n, active) = (stretch.n, bundle.active(k) & stretch.active);
-        let tail_motion = tail.moving.limited.allowed(n * tail.moving.inverse_mass).masked(active);
-        let from = std::mem::replace(&mut tail, head);
-        moving.push(Moving { rest, ..from.moving });
-        Rows {
-            direction: n.masked(active),
-            diagonal: active.select(stretch.w, Wide::ONE),
-            residual: active.select(stretch.extent - (stretch.wanted + slack * rest), Wide::ZERO),
-            tail_motion,
-        }
-    });
-    let closed = bundle.closed();
-    let mut behind = if closed { scratch.pull(bundle.longest() - 1) } else { Vec3s::ZERO };
-    let shortest = bundle.shortest();
-    for (k, place) in moving.iter().enumerate() {
-        let ahead = scratch.pull(k);
-        let on = bundle.active(k);
-        place.pull(cloth, &links.vertices[k], ahead - behind, on);
-        behind = ahead;
-        if closed || k + 1 < shortest {
-            continue;
-        }
-        let ending = on & !bundle.active(k + 1);
-        if ending.any() {
-            let end = Place::of(cloth, &links.vertices[k + 1], place.rest, limited(&links.vertices[k + 1]));
-            end.moving.pull(cloth, &links.vertices[k + 1], Vec3s::ZERO - ahead, ending);
-        }
-    }
-    for (lane, yarn) in bundle.yarns().iter().enumerate() {
-        for (k, solution) in scratch.solutions(lane).take(yarn.count as usize).enumerate() {
-            cloth.tensions.add(yarn.first as usize + k, cloth.clock.force * solution);
+fn add_tension<S: Simd>(cloth: &YarnView<'_>, bundle: &Bundle<'_>, k: usize, solution: Wide<S>) {
+    let tension = (solution * solution.like(cloth.clock.force)).to_array();
+    for (yarn, tension) in bundle.yarns().iter().zip(tension) {
+        if k < yarn.count as usize {
+            cloth.tensions.add(yarn.first as usize + k, tension);
         }
     }
 }

@@ -84,8 +84,8 @@ use crate::engine::fields::{Inputs, Spec};
 use crate::engine::program::Kernel;
 use crate::engine::source::Source;
 use crate::error::Result;
-use crate::solver::line_solve::{self, dispatch_family, kernel, yarns_of};
-use crate::solver::yarn_projection::{self, Projection, YarnSweepLive};
+use crate::solver::line_solve::{self, YarnView, dispatch_family, kernel, yarns_of};
+use crate::solver::yarn_projection::{self, YarnSweepLive};
 use crate::solver::{Assignment, Solver, chords, windows};
 use crate::stage::Recorder;
 use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
@@ -230,6 +230,6 @@ pub fn project_family(recorder: &mut Recorder<'_>, family: usize) {
 
 fn project_yarn_body(run: &mut Run<'_>) -> Result<()> {
     let yarns = yarns_of(run)?;
-    Projection::of(run)?.project(yarns);
+    yarn_projection::project(&YarnView::of(run)?, [yarns]);
     Ok(())
 }

@@ -129,14 +129,12 @@ fn bend_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let searches = run.read::<[f32; 4]>("searches")?;
     let mut bend_forces = run.write::<[f32; 4]>("bend_forces")?;
     for v in run.range() {
-        let here = wide::f32x4::new(searches[v]);
-        let mut force = wide::f32x4::ZERO;
+        let here = Vec4::from_array(searches[v]);
+        let mut force = Vec4::ZERO;
         for pair in incidence[incidence[v] as usize..incidence[v + 1] as usize].chunks_exact(2) {
-            let weight = wide::f32x4::splat(f32::from_bits(pair[1]));
-            force += weight * (wide::f32x4::new(searches[pair[0] as usize]) - here);
+            force += f32::from_bits(pair[1]) * (Vec4::from_array(searches[pair[0] as usize]) - here);
         }
-        let [x, y, z, _] = force.to_array();
-        bend_forces[v] = [x, y, z, 0.0];
+        bend_forces[v] = padded(force.truncate());
     }
     Ok(())
 }

@@ -48,13 +48,13 @@ impl Band {
     /// Length that an edge should have: the end of its band nearest to its own \[m\].
     #[inline(always)]
     pub(crate) fn wanted<R: Real>(self, extent: R, rest: R) -> R {
-        extent.larger(R::of(self.least) * rest).smaller(R::of(self.most) * rest)
+        extent.larger(extent.like(self.least) * rest).smaller(extent.like(self.most) * rest)
     }
 
     /// Whether an edge is strictly inside its band.
     #[inline(always)]
     fn has<R: Real>(self, extent: R, rest: R) -> R::Mask {
-        extent.above(R::of(self.least) * rest) & (R::of(self.most) * rest).above(extent)
+        extent.above(extent.like(self.least) * rest) & (extent.like(self.most) * rest).above(extent)
     }
 
     /// Whether an edge can be inside.
@@ -86,10 +86,10 @@ impl<R: Real> Stretch<R> {
     #[inline(always)]
     pub(crate) fn of<L: Limited<R>>(band: Band, rest: R, d: Triple<R>, tail: End<R, L>, head: End<R, L>) -> Self {
         let extent = d.length();
-        let n = d * (R::ONE / extent);
+        let n = d * (extent.like(1.0) / extent);
         let w = tail.inverse_mass * tail.limited.along(n) + head.inverse_mass * head.limited.along(n);
-        let movable = w.above(R::of(STUCK) * (tail.inverse_mass + head.inverse_mass));
-        let mut active = movable & extent.at_least(R::of(COLLAPSED) * rest);
+        let movable = w.above(w.like(STUCK) * (tail.inverse_mass + head.inverse_mass));
+        let mut active = movable & extent.at_least(extent.like(COLLAPSED) * rest);
         if band.is_wide() {
             active = active & !band.has(extent, rest);
         }

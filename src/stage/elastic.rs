@@ -45,8 +45,10 @@
 //! the solve. Either way it ends where what is left would accelerate vertices by less than 0.01 m/s². Cost: 11
 //! dispatches and 6 per iteration, 7 with bending; 2–20 iterations at ordinary steps.
 
+use std::ops::Range;
+
+use fearless_simd::{Simd, prelude::*};
 use glam::{UVec2, Vec3};
-use wide::f32x4;
 
 use crate::engine::cpu::{Run, group_sum};
 use crate::engine::fields::{Domain, Inputs, Spec};
@@ -54,14 +56,16 @@ use crate::engine::layout::{GROUP, element};
 use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::Source;
 use crate::error::Result;
+use crate::lanes::{self, LANES, Vec3s, Wide, Work};
 use crate::mesh::Link;
 use crate::stage::Recorder;
 use crate::stage::conjugate_gradient::{self, System};
 use crate::stage::fields::{Clock, Frame, Vertex, sums};
 use crate::stage::freedom::{self, Freedom};
 use crate::stage::magnitude::{grain, impulse, stiffest, tension};
+use crate::stage::springs::Around;
 use crate::stage::{Stage, bending, reduce};
-use crate::vector::{padded, xyz};
+use crate::vector::{Triple, padded, xyz};
 
 static SOURCE: Source = Source::new("elastic", include_str!("../../shaders/elastic.wgsl")).shares(&[&freedom::SOURCE]);
 
@@ -331,30 +335,51 @@ impl<'a> Springs<'a> {
     }
 
     /// (K p) of one vertex.
-    #[inline(always)]
     fn force(&self, v: usize) -> Vec3 {
-        let [x, y, z, _] = self.searches[v];
-        let here = [f32x4::splat(x), f32x4::splat(y), f32x4::splat(z)];
-        let mut sum = [f32x4::ZERO; 3];
-        // Four springs at once, as in `gather_springs`.
-        for entries in self.incidence[self.incidence[v] as usize..self.incidence[v + 1] as usize].chunks(8) {
-            // Beyond the last spring: nothing, without stiffness.
-            let of = |k: usize| {
-                let Some([entry, other]) = entries.get(2 * k..2 * k + 2) else { return (f32x4::ZERO, f32x4::ZERO) };
-                (f32x4::new(self.searches[*other as usize]), f32x4::new(self.directions[(entry / 2) as usize]))
-            };
-            // Written out: in a loop the parts of a vector would go through memory.
-            let (p, q, r, s) = (of(0), of(1), of(2), of(3));
-            let [x, y, z, _] = f32x4::transpose([p.0, q.0, r.0, s.0]);
-            let [a, b, c, across] = f32x4::transpose([p.1, q.1, r.1, s.1]);
-            let d = [x - here[0], y - here[1], z - here[2]];
-            let along = a * d[0] + b * d[1] + c * d[2];
-            sum[0] += along * a + across * d[0];
-            sum[1] += along * b + across * d[1];
-            sum[2] += along * c + across * d[2];
+        self.forces(v..v + 1)[0]
+    }
+
+    /// (K p) of the vertices of a workgroup, or of a part of it.
+    fn forces(&self, vertices: Range<usize>) -> [Vec3; GROUP] {
+        lanes::widest(ApplySprings { springs: self, vertices })
+    }
+}
+
+struct ApplySprings<'a, 'b> {
+    springs: &'a Springs<'b>,
+    vertices: Range<usize>,
+}
+
+impl Work for ApplySprings<'_, '_> {
+    type Output = [Vec3; GROUP];
+
+    #[inline(always)]
+    fn on<S: Simd>(self, simd: S) -> [Vec3; GROUP] {
+        let Self { springs: Springs { incidence, directions, searches, bend_forces }, vertices } = self;
+        let zero = Wide::splat(simd, 0.0);
+        let mut forces = [Vec3::ZERO; GROUP];
+        for first in (0..vertices.len()).step_by(LANES) {
+            let around = Around::new(incidence, vertices.start + first..vertices.end);
+            let (here, _) = Vec3s::gather(simd, |lane| searches[around.vertex(lane)]);
+            let mut sum = Triple::splat(zero);
+            for j in 0..around.most() {
+                let each = around.springs(j);
+                let (there, _) = Vec3s::gather(simd, |lane| searches[each[lane][1] as usize]);
+                let (direction, across) = Vec3s::gather(simd, |lane| directions[each[lane][0] as usize]);
+                let d = there - here;
+                sum = sum + (direction * direction.dot(d) + d * across);
+            }
+            sum.scatter(
+                #[inline(always)]
+                |lane, force| forces[first + lane] = xyz(force),
+            );
         }
-        let [x, y, z] = sum.map(f32x4::reduce_add);
-        Vec3::new(x, y, z) + self.bend_forces.map_or(Vec3::ZERO, |forces| xyz(forces[v]))
+        if let Some(bend_forces) = bend_forces {
+            for (force, bend) in forces.iter_mut().zip(&bend_forces[vertices]) {
+                *force += xyz(*bend);
+            }
+        }
+        forces
     }
 }
 
@@ -387,12 +412,14 @@ fn apply_stiffness_body(run: &mut Run<'_>) -> Result<()> {
     let square = damped(run.one::<Elastic>("elastic")?, clock);
     for first in run.range().step_by(GROUP) {
         let mut lanes = [[0.0f32; 2]; GROUP];
-        for v in first..run.range().end.min(first + GROUP) {
+        let group = first..run.range().end.min(first + GROUP);
+        let forces = springs.forces(group.clone());
+        for v in group {
             let mass = elastic_scales[v][3];
             let mut product = Vec3::ZERO;
             if mass > 0.0 {
                 let here = xyz(springs.searches[v]);
-                product = freedom.filtered(v, mass * here - square * springs.force(v));
+                product = freedom.filtered(v, mass * here - square * forces[v - first]);
                 lanes[v - first][0] = here.dot(product);
             }
             products[v] = padded(product);
@@ -410,18 +437,22 @@ fn elastic_residual_body(run: &mut Run<'_>) -> Result<()> {
     let mut elastic_scales = run.write::<[f32; 4]>("elastic_scales")?;
     let mut elastic_residuals = run.write::<[f32; 4]>("elastic_residuals")?;
     let (square, damped) = (clock.span * clock.span, damped(run.one::<Elastic>("elastic")?, clock));
-    for v in run.range() {
-        let mut residual = Vec3::ZERO;
-        let mass = elastic_scales[v][3];
-        if mass > 0.0 {
-            residual = freedom.filtered(v, square * xyz(elastic_forces[v]) + damped * springs.force(v));
-            if let Some(part) = freedom.softly(v) {
-                let whole = mass / part;
-                let diagonal = Vec3::ONE / xyz(elastic_scales[v]) + Vec3::splat(whole - mass);
-                elastic_scales[v] = (Vec3::ONE / diagonal).extend(whole).to_array();
+    for first in run.range().step_by(GROUP) {
+        let group = first..run.range().end.min(first + GROUP);
+        let forces = springs.forces(group.clone());
+        for v in group {
+            let mut residual = Vec3::ZERO;
+            let mass = elastic_scales[v][3];
+            if mass > 0.0 {
+                residual = freedom.filtered(v, square * xyz(elastic_forces[v]) + damped * forces[v - first]);
+                if let Some(part) = freedom.softly(v) {
+                    let whole = mass / part;
+                    let diagonal = Vec3::ONE / xyz(elastic_scales[v]) + Vec3::splat(whole - mass);
+                    elastic_scales[v] = (Vec3::ONE / diagonal).extend(whole).to_array();
+                }
             }
+            elastic_residuals[v] = padded(residual);
         }
-        elastic_residuals[v] = padded(residual);
     }
     Ok(())
 }

@@ -64,6 +64,12 @@ element! {
 }
 
 impl Vertex {
+    /// Its position in four words, the last 0.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Vec4 {
+        Vec4::from_array(bytemuck::cast(*self)).with_w(0.0)
+    }
+
     /// Position \[m\].
     pub fn position(&self) -> [f32; 3] {
         self.position.to_array()

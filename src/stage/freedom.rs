@@ -54,8 +54,8 @@ impl<R: Real> Limited<R> for () {
     }
 
     #[inline(always)]
-    fn along(self, _n: Triple<R>) -> R {
-        R::ONE
+    fn along(self, n: Triple<R>) -> R {
+        n.0[0].like(1.0)
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Constraint<R> {
 impl<R: Real> Limited<R> for Constraint<R> {
     #[inline(always)]
     fn allowed(self, motion: Triple<R>) -> Triple<R> {
-        let along = (R::ONE - self.across - self.across) * self.normal.dot(motion);
+        let along = (self.across.like(1.0) - self.across - self.across) * self.normal.dot(motion);
         motion * self.across + self.normal * along
     }
 }
@@ -83,7 +83,7 @@ impl<R: Real> Limited<R> for Option<Constraint<R>> {
 
     #[inline(always)]
     fn along(self, n: Triple<R>) -> R {
-        self.map_or(R::ONE, |constraint| constraint.along(n))
+        self.map_or(n.0[0].like(1.0), |constraint| constraint.along(n))
     }
 }
 

@@ -14,7 +14,7 @@
 //! rounding x + u loses is found at the next predict and carried on (`remainders`), so slow motion does not stall
 //! either.
 
-use glam::Vec3;
+use glam::{Vec3, Vec4};
 
 use crate::engine::cpu::Run;
 use crate::engine::fields::{Domain, Drawn, Spec};
@@ -181,39 +181,38 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
     let mut starts = run.write::<[f32; 4]>("starts")?;
     let mut remainders = run.write::<[f32; 4]>("remainders")?;
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
+    let gravity = frame.gravity.extend(0.0);
+    let slowed = 1.0 + frame.drag * clock.span;
+    // Vectors of four words, whose last is set to 0: parts of them would go through memory.
     for v in run.range() {
-        let vertex = vertices[v];
+        let inverse_mass = vertices[v].inverse_mass;
+        let position = vertices[v].place();
         if clock.substep == 1 {
             reactions[v] = [0.0; 4];
         }
-        if vertex.inverse_mass > 0.0 {
-            let way = vertex.position - xyz(starts[v]);
-            let remainder = (xyz(displacements[v]) - way) + clock.recall * way;
-            let acceleration = frame.gravity + vertex.inverse_mass * xyz(forces[v]);
-            let mut velocity = xyz(velocities[v]);
+        if inverse_mass > 0.0 {
+            let way = position - Vec4::from_array(starts[v]);
+            let remainder = (Vec4::from_array(displacements[v]) - way) + clock.recall * way;
+            let acceleration = gravity + inverse_mass * Vec4::from_array(forces[v]);
+            let mut velocity = Vec4::from_array(velocities[v]);
             if clock.substep == 1 && commanded(frame, commands, v, IMPULSE) {
-                velocity += vertex.inverse_mass * xyz(commands[v]);
+                velocity += inverse_mass * Vec4::from_array(commands[v]);
             }
-            velocity = velocity / (1.0 + frame.drag * clock.span) + clock.span * acceleration;
-            remainders[v] = padded(remainder);
-            displacements[v] = padded(remainder + clock.span * velocity);
+            velocity = velocity / slowed + clock.span * acceleration;
+            remainders[v] = remainder.with_w(0.0).to_array();
+            displacements[v] = (remainder + clock.span * velocity).with_w(0.0).to_array();
         } else {
             let mut way = Vec3::ZERO;
             if commanded(frame, commands, v, TARGET) {
-                way = (xyz(commands[v]) - vertex.position) / (clock.substeps - clock.substep + 1) as f32;
+                way = (xyz(commands[v]) - position.truncate()) / (clock.substeps - clock.substep + 1) as f32;
             }
             reactions[v] = padded(xyz(reactions[v]) + xyz(forces[v]) / clock.substeps as f32);
             remainders[v] = [0.0; 4];
             displacements[v] = padded(way);
         }
-        starts[v] = padded(vertex.position);
+        starts[v] = position.to_array();
     }
     Ok(())
-}
-
-/// Whether a step can go on from it.
-fn sane(value: Vec3) -> bool {
-    bounded(value) && value.to_array().iter().all(|x| x.abs() <= FARTHEST)
 }
 
 /// Neither NaN nor infinite nor beyond 2⁶⁰, on its way there.
@@ -227,13 +226,16 @@ fn inspect_body(run: &mut Run<'_>) -> Result<()> {
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let remainders = run.read::<[f32; 4]>("remainders")?;
     let mut faults = run.write::<u32>("found_faults")?;
+    let mut sane = true;
     for v in run.range() {
-        let position = vertices[v].position + xyz(displacements[v]);
-        let velocity = (xyz(displacements[v]) - xyz(remainders[v])) / clock.span;
-        if !sane(position) || !sane(velocity) {
-            faults[0] |= 1;
-        }
+        let moved = Vec4::from_array(displacements[v]);
+        let velocity = (moved - Vec4::from_array(remainders[v])) / clock.span;
+        // No comparison with NaN is true; a GPU may think otherwise, and looks at the bits.
+        let largest = (vertices[v].place() + moved).abs().cmple(Vec4::splat(FARTHEST))
+            & velocity.abs().cmple(Vec4::splat(FARTHEST));
+        sane &= largest.bitmask() & 0b111 == 0b111;
     }
+    faults[0] |= u32::from(!sane);
     Ok(())
 }
 
@@ -248,24 +250,28 @@ fn commit_body(run: &mut Run<'_>) -> Result<()> {
     let mut velocities = run.write::<[f32; 4]>("velocities")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
-    for v in run.range() {
-        if faults[0] != 0 {
+    if faults[0] != 0 {
+        for v in run.range() {
             displacements[v] = remainders[v];
             reactions[v] = [0.0; 4];
             if frame.second_order != 0 {
                 displacements[v] = [0.0; 4];
                 velocities[v] = padded(xyz(previous_velocities[v]));
             }
-            continue;
         }
+        return Ok(());
+    }
+    for v in run.range() {
         if !bounded(xyz(reactions[v])) {
             reactions[v] = [0.0; 4];
         }
         let vertex = vertices[v];
-        let moved = xyz(displacements[v]);
         if vertex.inverse_mass > 0.0 {
-            velocities[v] = padded((moved - xyz(remainders[v])) / clock.span);
-            vertices[v].position = vertex.position + moved;
+            let moved = Vec4::from_array(displacements[v]);
+            let velocity = (moved - Vec4::from_array(remainders[v])) / clock.span;
+            velocities[v] = velocity.with_w(0.0).to_array();
+            let [x, y, z, _] = (vertex.place() + moved).to_array();
+            vertices[v] = Vertex { position: Vec3::new(x, y, z), ..vertex };
             if frame.second_order != 0 && clock.substep == 1 && commanded(frame, commands, v, IMPULSE) {
                 let kick = vertex.inverse_mass * xyz(commands[v]);
                 let [x, y, z, touched] = previous_velocities[v];
@@ -273,6 +279,7 @@ fn commit_body(run: &mut Run<'_>) -> Result<()> {
             }
             continue;
         }
+        let moved = xyz(displacements[v]);
         velocities[v] = padded(moved / clock.h);
         if commanded(frame, commands, v, TARGET) {
             let last = clock.substep == clock.substeps;

@@ -4,18 +4,22 @@
 //! the springs are integrated implicitly ([`crate::stage::elastic`]). Cost: 16 bytes per spring and end, once per
 //! substep.
 
-use wide::f32x4;
+use std::ops::Range;
 
-use crate::engine::cpu::Run;
+use fearless_simd::{Simd, prelude::*};
+
+use crate::engine::cpu::{Run, Write};
 use crate::engine::fields::Domain;
 use crate::engine::program::{Kernel, Renames};
 use crate::engine::source::Source;
 use crate::error::Result;
+use crate::lanes::{self, LANES, Vec3s, Wide, Work};
 use crate::mesh::Link;
 use crate::stage::Recorder;
 use crate::stage::fields;
 use crate::stage::fields::Vertex;
 use crate::stage::{Stage, bending};
+use crate::vector::Triple;
 
 static SOURCE: Source = Source::new("springs", include_str!("../../shaders/springs.wgsl")).shares(&[&fields::SOURCE]);
 
@@ -57,35 +61,103 @@ fn keep_pin_force_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn gather_springs_body(run: &mut Run<'_>) -> Result<()> {
-    let vertices = run.read::<Vertex>("vertices")?;
-    let springs = run.read::<Link>("springs")?;
-    let incidence = run.read::<u32>("spring_incidence")?;
-    let mut forces = run.write::<[f32; 4]>("forces")?;
-    for v in run.range() {
-        let here = vertices[v].position;
-        let mut sum = [f32x4::ZERO; 3];
-        // Four springs at once: an inner vertex of a grid has four.
-        for entries in incidence[incidence[v] as usize..incidence[v + 1] as usize].chunks(8) {
-            // Beyond the last spring: nothing, without stiffness. Written out: in a loop the parts of a vector would go
-            // through memory.
-            let of = |k: usize| {
-                let Some([entry, other]) = entries.get(2 * k..2 * k + 2) else { return (f32x4::ZERO, 0.0, 0.0) };
-                let spring = springs[(entry / 2) as usize];
-                (f32x4::new(bytemuck::cast(vertices[*other as usize])), spring.stiffness, spring.rest)
-            };
-            let (p, q, r, s) = (of(0), of(1), of(2), of(3));
-            let [x, y, z, _] = f32x4::transpose([p.0, q.0, r.0, s.0]);
-            let (stiffness, rest) = ([p.1, q.1, r.1, s.1], [p.2, q.2, r.2, s.2]);
-            let d = [x - f32x4::splat(here.x), y - f32x4::splat(here.y), z - f32x4::splat(here.z)];
-            let extent = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
-            let force = f32x4::new(stiffness) * (extent - f32x4::new(rest)) / extent;
-            let force = force & extent.simd_gt(f32x4::ZERO);
-            for axis in 0..3 {
-                sum[axis] += force * d[axis];
-            }
-        }
-        let [x, y, z] = sum.map(f32x4::reduce_add);
-        forces[v] = [x, y, z, 0.0];
-    }
+    lanes::widest(GatherSprings {
+        range: run.range(),
+        vertices: run.read::<Vertex>("vertices")?,
+        springs: run.read::<Link>("springs")?,
+        incidence: run.read::<u32>("spring_incidence")?,
+        forces: run.write::<[f32; 4]>("forces")?,
+    });
     Ok(())
+}
+
+struct GatherSprings<'a> {
+    range: Range<usize>,
+    vertices: &'a [Vertex],
+    springs: &'a [Link],
+    incidence: &'a [u32],
+    forces: Write<'a, [f32; 4]>,
+}
+
+impl Work for GatherSprings<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn on<S: Simd>(self, simd: S) {
+        let Self { range, vertices, springs, incidence, mut forces } = self;
+        let zero = Wide::splat(simd, 0.0);
+        for first in range.clone().step_by(LANES) {
+            let around = Around::new(incidence, first..range.end);
+            let place = |v: usize| bytemuck::cast::<Vertex, [f32; 4]>(vertices[v]);
+            let (here, _) = Vec3s::gather(simd, |lane| place(around.vertex(lane)));
+            let mut sum = Triple::splat(zero);
+            for j in 0..around.most() {
+                let each = around.springs(j);
+                let (there, _) = Vec3s::gather(simd, |lane| place(each[lane][1] as usize));
+                let (Triple([_, _, rest]), stiffness) =
+                    Vec3s::gather(simd, |lane| bytemuck::cast(springs[each[lane][0] as usize]));
+                let d = there - here;
+                let extent = d.length();
+                let force = stiffness * (extent - rest) / extent;
+                sum = sum + d * extent.simd_gt(zero).select(force, zero);
+            }
+            sum.scatter(
+                #[inline(always)]
+                |lane, force| {
+                    if first + lane < range.end {
+                        forces[first + lane] = force;
+                    }
+                },
+            );
+        }
+    }
+}
+
+/// The springs at eight vertices in a row.
+pub(super) struct Around<'a> {
+    incidence: &'a [u32],
+    /// The last one again, where there are fewer.
+    vertices: [u32; LANES],
+    /// First of their entries and one past the last, two words each.
+    entries: [[u32; 2]; LANES],
+    most: u32,
+}
+
+impl<'a> Around<'a> {
+    /// The springs at the first eight of the vertices; `incidence` is the field `spring_incidence`.
+    #[inline(always)]
+    pub(super) fn new(incidence: &'a [u32], vertices: Range<usize>) -> Self {
+        let last = vertices.end - 1;
+        let vertices: [u32; LANES] = std::array::from_fn(|lane| last.min(vertices.start + lane) as u32);
+        let entries: [[u32; 2]; LANES] =
+            std::array::from_fn(|lane| [incidence[vertices[lane] as usize], incidence[vertices[lane] as usize + 1]]);
+        let most = entries.iter().fold(0, |most, [start, end]| most.max((end - start) / 2));
+        Self { incidence, vertices, entries, most }
+    }
+
+    /// The vertex of a lane.
+    #[inline(always)]
+    pub(super) fn vertex(&self, lane: usize) -> usize {
+        self.vertices[lane] as usize
+    }
+
+    /// How many springs there are at most.
+    #[inline(always)]
+    pub(super) fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// A spring of every lane, and its other end; beyond the last one some spring from the vertex to itself, which does
+    /// nothing.
+    #[inline(always)]
+    pub(super) fn springs(&self, j: u32) -> [[u32; 2]; LANES] {
+        std::array::from_fn(|lane| {
+            let [start, end] = self.entries[lane];
+            let (k, there) = (start + 2 * j, start + 2 * j < end);
+            // Without a branch, the first entry of all in its place.
+            let k = if there { k } else { self.incidence[0] } as usize;
+            let other = if there { self.incidence[k + 1] } else { self.vertices[lane] };
+            [self.incidence[k] / 2, other]
+        })
+    }
 }

@@ -3,13 +3,16 @@
 //! With the default band σ_min = σ_max = 1 this is | |d|/l − 1 |. Edges with both ends pinned are left out: no
 //! projection can move them; the report counts those over the limit as infeasible.
 
-use crate::engine::cpu::Run;
+use fearless_simd::{Simd, prelude::*};
+use glam::Vec4;
+
+use crate::engine::cpu::{Run, Write};
 use crate::engine::fields::Domain;
 use crate::engine::layout::GROUP;
 use crate::engine::program::Kernel;
 use crate::engine::source::Source;
 use crate::error::Result;
-use crate::lanes::{LANES, Vec3s, Wide};
+use crate::lanes::{self, LANES, Vec3s, Wide, Work};
 use crate::mesh::Link;
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band};
@@ -88,31 +91,64 @@ fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
-    let frame = run.one::<Frame>("frame")?;
     let edges = run.read::<Link>("edges")?;
-    let vertices = run.read::<Vertex>("vertices")?;
-    let displacements = run.read::<[f32; 4]>("displacements")?;
-    let mut partials = run.write::<[f32; 2]>("partials")?;
-    let band = Band::of(frame);
-    for first in run.range().step_by(GROUP) {
-        let mut most = Wide::ZERO;
-        // As many edges at once as a vector has lanes; the last ones are measured as often as it takes.
-        let group = &edges[first..run.range().end.min(first + GROUP)];
-        for eight in group.chunks(LANES) {
-            let link = |lane: usize| eight[lane.min(eight.len() - 1)];
-            let at = |v: u32| {
-                let (position, [x, y, z, _]) = (vertices[v as usize].position, displacements[v as usize]);
-                [position.x + x, position.y + y, position.z + z, vertices[v as usize].inverse_mass]
-            };
-            let (tail, a) = Vec3s::gather(|lane| at(link(lane).tail));
-            let (head, b) = Vec3s::gather(|lane| at(link(lane).head));
-            let rest = Wide::new(std::array::from_fn(|lane| link(lane).rest));
-            let extent = (head - tail).length();
-            let strain = (extent - band.wanted(extent, rest)).abs() / rest;
-            most = most.max(strain & (a + b).simd_gt(Wide::ZERO));
-        }
-        let most = most.to_array().into_iter().fold(0.0, f32::max);
-        partials[run.group(first)] = [most, 0.0];
-    }
+    let range = run.range();
+    lanes::widest(Measure {
+        band: Band::of(run.one::<Frame>("frame")?),
+        edges: &edges[range.clone()],
+        vertices: run.read::<Vertex>("vertices")?,
+        displacements: run.read::<[f32; 4]>("displacements")?,
+        first_group: run.group(range.start),
+        partials: run.write::<[f32; 2]>("partials")?,
+    });
     Ok(())
+}
+
+struct Measure<'a> {
+    band: Band,
+    edges: &'a [Link],
+    vertices: &'a [Vertex],
+    displacements: &'a [[f32; 4]],
+    first_group: usize,
+    partials: Write<'a, [f32; 2]>,
+}
+
+impl Work for Measure<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn on<S: Simd>(mut self, simd: S) {
+        let zero = Wide::splat(simd, 0.0);
+        // A vertex at the end of the substep, and its inverse mass: displacements have a fourth word of 0.
+        let at = |v: u32| {
+            let place: [f32; 4] = bytemuck::cast(self.vertices[v as usize]);
+            (Vec4::from_array(place) + Vec4::from_array(self.displacements[v as usize])).to_array()
+        };
+        for (group, edges) in self.edges.chunks(GROUP).enumerate() {
+            let mut most = zero;
+            let mut before = None;
+            // As many edges at once as there are lanes; the last ones are measured as often as it takes.
+            for eight in edges.chunks(LANES) {
+                let link = |lane: usize| &eight[lane.min(eight.len() - 1)];
+                let (head, b) = Vec3s::gather(simd, |lane| at(link(lane).head));
+                // Along a yarn an edge starts where the one before ended, and its tail is known.
+                let follows = |(last, ..): &(u32, Vec3s<S>, Wide<S>)| {
+                    let chained =
+                        (1..LANES).fold(true, |chained, lane| chained & (link(lane).tail == link(lane - 1).head));
+                    chained && link(0).tail == *last
+                };
+                let (tail, a) = match before.filter(follows) {
+                    Some((_, place, w)) => (place.then(head), w.slide::<{ LANES - 1 }>(b)),
+                    None => Vec3s::gather(simd, |lane| at(link(lane).tail)),
+                };
+                before = Some((link(LANES - 1).head, head, b));
+                let rest = Wide::load_array(simd, std::array::from_fn(|lane| link(lane).rest));
+                let extent = (head - tail).length();
+                let strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
+                most = most.max((a + b).simd_gt(zero).select(strain, zero));
+            }
+            let most = most.to_array().into_iter().fold(0.0, f32::max);
+            self.partials[self.first_group + group] = [most, 0.0];
+        }
+    }
 }

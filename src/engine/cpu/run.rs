@@ -184,19 +184,19 @@ pub(crate) struct Shared<'a> {
 
 impl Shared<'_> {
     /// An element of one word.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> f32 {
         f32::from_bits(self.words[index].load(Ordering::Relaxed))
     }
 
     /// Sets an element of one word.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&self, index: usize, value: f32) {
         self.words[index].store(value.to_bits(), Ordering::Relaxed);
     }
 
     /// Adds to an element of one word.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&self, index: usize, change: f32) {
         self.set(index, self.get(index) + change);
     }
@@ -209,13 +209,20 @@ pub(crate) struct SharedVectors<'a> {
 }
 
 impl SharedVectors<'_> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> [f32; 4] {
         let [low, high] = &self.pairs[index];
         bytemuck::cast([low.load(Ordering::Relaxed), high.load(Ordering::Relaxed)])
     }
 
-    #[inline]
+    /// The first two words and the last two.
+    #[inline(always)]
+    pub(crate) fn halves(&self, index: usize) -> [[f32; 2]; 2] {
+        let [low, high] = &self.pairs[index];
+        [bytemuck::cast(low.load(Ordering::Relaxed)), bytemuck::cast(high.load(Ordering::Relaxed))]
+    }
+
+    #[inline(always)]
     pub(crate) fn set(&self, index: usize, value: [f32; 4]) {
         let [low, high]: [u64; 2] = bytemuck::cast(value);
         self.pairs[index][0].store(low, Ordering::Relaxed);
@@ -223,14 +230,14 @@ impl SharedVectors<'_> {
     }
 
     /// The first three words.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn vector(&self, index: usize) -> Vec3 {
         let [x, y, z, _] = self.get(index);
         Vec3::new(x, y, z)
     }
 
     /// Adds to the first three words.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&self, index: usize, change: Vec3) {
         let sum = self.vector(index) + change;
         self.set(index, [sum.x, sum.y, sum.z, 0.0]);
