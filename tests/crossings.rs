@@ -25,8 +25,8 @@ fn cross(a: Whole, b: Whole) -> Whole {
     })
 }
 
-/// How far apart two convex hulls are, in whole numbers: every direction in which their nearest points can lie is tried,
-/// whatever is degenerate, and the widest gap is the distance. 0 where they share a point.
+/// How far apart two convex hulls are, in whole numbers: every direction in which their nearest points can lie is
+/// tried, whatever is degenerate, and the widest gap is the distance. 0 where they share a point.
 fn apart(first: &[Whole], second: &[Whole]) -> f64 {
     let sides = |hull: &[Whole]| -> Vec<Whole> {
         let pairs = (0..hull.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
@@ -299,7 +299,8 @@ fn two_sheets_cross_as_often_as_counted_by_hand() {
     let stands = |[x, _, z]: &[f32; 3]| [0.1, x - 0.6, z + 0.03];
     let mut positions = both.positions().to_vec();
     positions[25..].iter_mut().for_each(|point| *point = stands(point));
-    // Of the upright sheet 4 of 5 columns and 4 diagonals go through the other; of the flat one 4 of 5 rows, 4 diagonals.
+    // Of the upright sheet 4 of 5 columns and 4 diagonals go through the other; of the flat one 4 of 5 rows and 4
+    // diagonals.
     assert_eq!(Surface::new(&both).count_crossings(&positions).expect("valid"), 16);
     positions[25..].iter_mut().for_each(|point| point[1] += 0.7);
     let surface = Surface::new(&both);

@@ -24,9 +24,10 @@ impl Bounds {
     }
 
     fn with(self, other: Self) -> Self {
-        let pick =
-            |picked: fn(f32, f32) -> f32, a: Point, b: Point| std::array::from_fn(|axis| picked(a[axis], b[axis]));
-        Self { low: pick(f32::min, self.low, other.low), high: pick(f32::max, self.high, other.high) }
+        Self {
+            low: std::array::from_fn(|axis| self.low[axis].min(other.low[axis])),
+            high: std::array::from_fn(|axis| self.high[axis].max(other.high[axis])),
+        }
     }
 
     pub(super) fn meets(&self, other: &Self) -> bool {
@@ -43,17 +44,23 @@ impl Bounds {
         gap(0).powi(2) + gap(1).powi(2) + gap(2).powi(2)
     }
 
-    /// Twice its middle along an axis.
-    fn middle(&self, axis: usize) -> f32 {
-        self.low[axis] + self.high[axis]
+    /// Twice its middle.
+    fn middle(&self) -> Point {
+        std::array::from_fn(|axis| self.low[axis] + self.high[axis])
+    }
+
+    /// The axis along which it is longest.
+    fn longest(&self) -> usize {
+        let [x, y, z] = std::array::from_fn(|axis| self.high[axis] - self.low[axis]);
+        if x >= y.max(z) { 0 } else { 1 + usize::from(z > y) }
     }
 }
 
 /// A tree over triangles. Node 1 is the root, and 2k and 2k + 1 are below node k; all leaves are on one level.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// Triangles, those of a leaf together.
-    order: Vec<u32>,
+    /// Triangles and their boxes, those of a leaf together.
+    order: Vec<(u32, Bounds)>,
     leaves: usize,
     nodes: Vec<Bounds>,
 }
@@ -74,12 +81,11 @@ impl Tree {
             }
             level *= 2;
         }
-        tree.order = order;
+        tree.order = order.into_iter().map(|triangle| (triangle, triangles[triangle as usize])).collect();
         for node in (1..2 * leaves).rev() {
             tree.nodes[node] = match node.checked_sub(leaves) {
                 Some(leaf) => {
-                    let inside = tree.order[tree.range(leaf)].iter().map(|triangle| triangles[*triangle as usize]);
-                    inside.fold(Bounds::NONE, Bounds::with)
+                    tree.order[tree.range(leaf)].iter().fold(Bounds::NONE, |bounds, (_, inside)| bounds.with(*inside))
                 }
                 None => tree.nodes[2 * node].with(tree.nodes[2 * node + 1]),
             };
@@ -93,7 +99,7 @@ impl Tree {
     }
 
     /// Visits pairs of different triangles, each at most once, in an order that depends on the tree alone. Pairs are
-    /// left out whose nodes `skips` refuses, and `visits` may end it by returning false.
+    /// left out whose boxes, or boxes around those, `skips` refuses, and `visits` may end it by returning false.
     pub(super) fn pairs<State>(
         &self,
         state: &mut State,
@@ -112,11 +118,11 @@ impl Tree {
                 continue;
             }
             let (first, second) = (self.range(a - self.leaves), self.range(b - self.leaves));
-            for (index, one) in first.enumerate() {
+            for (index, (one, around)) in self.order[first].iter().enumerate() {
                 // Within a leaf each pair once.
                 let start = if a == b { second.start + index + 1 } else { second.start };
-                for two in start..second.end {
-                    if !visits(state, self.order[one], self.order[two]) {
+                for (two, around_two) in &self.order[start..second.end] {
+                    if !skips(state, around, around_two) && !visits(state, *one, *two) {
                         return;
                     }
                 }
@@ -135,12 +141,9 @@ fn split(order: &mut [u32], count: usize, triangles: &[Bounds]) {
     if count == 0 || count >= order.len() {
         return;
     }
-    let middle = |triangle: &u32, axis: usize| triangles[*triangle as usize].middle(axis);
-    let extent = |axis: usize| {
-        let middles = || order.iter().map(|triangle| middle(triangle, axis));
-        middles().fold(f32::NEG_INFINITY, f32::max) - middles().fold(f32::INFINITY, f32::min)
-    };
-    let axis = if extent(0) >= extent(1).max(extent(2)) { 0 } else { 1 + usize::from(extent(2) > extent(1)) };
-    let by_place = |a: &u32, b: &u32| middle(a, axis).total_cmp(&middle(b, axis)).then(a.cmp(b));
+    let middle = |triangle: &u32| triangles[*triangle as usize].middle();
+    let middles = order.iter().map(|triangle| Bounds::of([middle(triangle)]));
+    let axis = middles.fold(Bounds::NONE, Bounds::with).longest();
+    let by_place = |a: &u32, b: &u32| middle(a)[axis].total_cmp(&middle(b)[axis]).then(a.cmp(b));
     order.select_nth_unstable_by(count, by_place);
 }
