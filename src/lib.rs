@@ -83,7 +83,8 @@
 //!   speaks glam and faer and promises nothing. Structures of settings grow; write `..Default::default()`.
 //!
 //! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
-//! after changing a budget that ran out. Cloth does not collide with itself.
+//! after changing a budget that ran out. Cloth does not collide with itself; [`mesh::surface`] tells where it passes
+//! through itself.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod cloth;

@@ -61,6 +61,11 @@ pub(crate) struct Options {
     #[arg(long = "frames", value_name = "FILE", value_parser = OsStringValueParser::new().try_map(frame_rows))]
     pub(crate) frame_rows: Option<rows::Target>,
 
+    /// Count in every frame, exactly, how often the cloth passes through itself, and how near its parts come: in the
+    /// table, the report and the rows of --frames
+    #[arg(long)]
+    pub(crate) crossings: bool,
+
     /// Say in the table what the solver did, too
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
@@ -77,7 +82,9 @@ pub(crate) fn heading(option: &str) -> &'static str {
         "solver" | "set" | "strain" | "substeps" | "preconditioner" | "bdf2" => "Solver",
         "seconds" | "fps" => "Time",
         "backend" | "adapter" => "Machine",
-        "out" | "export" | "json" | "frame_rows" | "quiet" | "verbose" | "schema" | "screenshots" => "Output",
+        "out" | "export" | "json" | "frame_rows" | "crossings" | "quiet" | "verbose" | "schema" | "screenshots" => {
+            "Output"
+        }
         "checkpoint" | "resume" | "goes_on" => "Going on",
         "render" | "size_px" | "every" | "orbit" | "color" | "paused" => "Pictures",
         _ => "Cloth",

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 use taut::Report;
 use taut::io::atomic::AtomicFile;
+use taut::mesh::surface::Surface;
 
 /// A value of a row; its text is read back to the same bits.
 trait Cell: Sized {
@@ -54,15 +55,22 @@ impl Cell for f32 {
     }
 }
 
-impl Cell for Option<f64> {
-    fn value(&self) -> Value {
-        self.map_or(Value::Null, Into::into)
-    }
+/// What is not known is empty.
+macro_rules! optional {
+    ($($kind:ty),*) => {$(
+        impl Cell for Option<$kind> {
+            fn value(&self) -> Value {
+                self.map_or(Value::Null, Into::into)
+            }
 
-    fn read(text: &str) -> Option<Self> {
-        if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
-    }
+            fn read(text: &str) -> Option<Self> {
+                if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+            }
+        }
+    )*};
 }
+
+optional!(u64, f64);
 
 /// Columns by name, each written and read as its type says.
 macro_rules! columns {
@@ -112,6 +120,10 @@ columns! {
     strain_before_contact: f32,
     infeasible_edges: usize,
     rejected: bool,
+    /// Edges through triangles of the cloth, where they were counted.
+    crossings: Option<u64>,
+    /// The smallest distance of parts of the cloth that are no neighbors, where it was measured \[m\].
+    nearest: Option<f64>,
     /// What the step took, without read-back and files \[s\].
     wall_seconds: f64,
 }
@@ -136,8 +148,19 @@ impl Row {
             strain_before_contact: report.strain_before_contact,
             infeasible_edges: strain.map_or(0, |strain| strain.infeasible),
             rejected: report.rejected,
+            crossings: None,
+            nearest: None,
             wall_seconds: time.as_secs_f64(),
         }
+    }
+
+    /// Counts the crossings of the positions of the frame, if nobody did before.
+    pub(crate) fn count_crossings(&mut self, surface: &Surface, positions: &[[f32; 3]]) -> taut::Result<()> {
+        if self.crossings.is_none() {
+            self.crossings = Some(surface.count_crossings(positions)?);
+            self.nearest = surface.nearest(positions)?;
+        }
+        Ok(())
     }
 
     /// Its values with commas between them.
@@ -247,6 +270,8 @@ mod tests {
             strain_before_contact: 0.1,
             infeasible_edges: 9,
             rejected: false,
+            crossings: Some(u64::MAX),
+            nearest: None,
             wall_seconds: 1.0 / 3.0,
         };
         let line = row.line();

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use taut::io::atomic::AtomicFile;
+use taut::mesh::surface::Surface;
 use taut::scene::Script;
 use taut::substeps::StepBounds;
 use taut::{Backend, Cancel, Cloth, Error, FrameInput, Gpu, Mesh, Scene, Solid};
@@ -64,7 +65,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let wall = past.as_ref().map_or(0.0, |past| past.wall_seconds);
     let mut pictures = studio.map(|studio| Pictures::of_cloth(options, studio, &cloth, frames)).transpose()?;
     let (files_made, pictures_made) = (&mut files, &mut pictures);
-    let mut simulation = Simulation { options, frames, first, script, files: files_made, pictures: pictures_made };
+    let surface = options.crossings.then(|| Surface::new(cloth.mesh()));
+    let mut simulation =
+        Simulation { options, frames, first, script, surface, files: files_made, pictures: pictures_made };
     let begun = match past {
         Some(past) => simulation.replay(&mut cloth, past, drawn.as_ref())?,
         None => simulation.begin(&cloth)?,
@@ -234,6 +237,8 @@ struct Simulation<'a> {
     /// Frames that were simulated before the first of this run.
     first: u64,
     script: Script,
+    /// That of the cloth, where its crossings are counted.
+    surface: Option<Surface>,
     files: &'a mut Files,
     pictures: &'a mut Option<Pictures>,
 }
@@ -256,12 +261,17 @@ impl Simulation<'_> {
     fn replay(&mut self, cloth: &mut Cloth, mut past: Past, drawn: Option<&Scene>) -> Result<Simulated> {
         let mut samples = past.restore(cloth)?;
         let mut simulated = Simulated::default();
-        for frame in 0..=past.rows.len() as u32 {
+        let mut rows = std::mem::take(&mut past.rows);
+        for frame in 0..=rows.len() as u32 {
             let sample = samples.sample(frame)?.context("cloth.pc2 has become shorter")?;
             let solids = drawn.map(|scene| scene.solids_at(self.time(frame))).unwrap_or_default();
             self.write(frame, cloth.mesh(), &sample, &solids)?;
+            // The start has no row.
+            if let (Some(surface), Some(before)) = (&self.surface, frame.checked_sub(1)) {
+                rows[before as usize].count_crossings(surface, &sample)?;
+            }
         }
-        for (row, frame) in std::mem::take(&mut past.rows).into_iter().zip(1..) {
+        for (row, frame) in rows.into_iter().zip(1..) {
             self.files.write_row(frame, self.time(frame), &row)?;
             simulated.add(row);
         }
@@ -299,7 +309,10 @@ impl Simulation<'_> {
             }
             let time = clock.elapsed();
             let snapshot = cloth.snapshot()?;
-            let row = Row::new(&snapshot.report, time);
+            let mut row = Row::new(&snapshot.report, time);
+            if let Some(surface) = &self.surface {
+                row.count_crossings(surface, &snapshot.positions)?;
+            }
             simulated.add(row);
             simulated.tally.add_phases(cloth);
             self.files.write_row(frame, self.time(frame), &row)?;

@@ -77,7 +77,46 @@ pub(crate) struct Tally {
     substeps: u64,
     load: f32,
     dispatches: u64,
+    crossings: Crossings,
     seconds: Vec<f64>,
+}
+
+/// Where the cloth passed through itself, in the frames that were looked at.
+#[derive(Debug, Default)]
+struct Crossings {
+    frames: u32,
+    frames_crossed: u32,
+    /// In one frame, and which.
+    most: u64,
+    worst_frame: u32,
+    /// \[m\]
+    nearest: Option<f64>,
+}
+
+impl Crossings {
+    fn add_row(&mut self, row: &Row, frame: u32) {
+        let Some(crossings) = row.crossings else { return };
+        self.frames += 1;
+        self.frames_crossed += u32::from(crossings > 0);
+        if crossings > self.most {
+            (self.most, self.worst_frame) = (crossings, frame);
+        }
+        self.nearest = [self.nearest, row.nearest].into_iter().flatten().reduce(f64::min);
+    }
+
+    /// In words.
+    fn sentence(&self) -> String {
+        let crossings = match self.most {
+            0 => "none".to_owned(),
+            most => format!("{} in frame {}", count(most), self.worst_frame),
+        };
+        let frames = format!("{} of {} frames have some", count(self.frames_crossed.into()), count(self.frames.into()));
+        match self.nearest {
+            Some(nearest) if self.most == 0 => format!("{crossings}; nearest {} mm", significant(1e3 * nearest, 3)),
+            _ if self.most == 0 => crossings,
+            _ => format!("{crossings}; {frames}"),
+        }
+    }
 }
 
 impl Tally {
@@ -111,6 +150,7 @@ impl Tally {
         self.substeps += u64::from(row.substeps);
         self.load = self.load.max(row.load);
         self.dispatches += row.dispatches;
+        self.crossings.add_row(row, self.frames);
         self.seconds.push(row.wall_seconds);
     }
 
@@ -145,6 +185,11 @@ impl Tally {
 
     pub(crate) fn strain_max(&self) -> f64 {
         self.strain_max
+    }
+
+    /// What is known of crossings: nothing, where a frame was not looked at.
+    fn crossings(&self) -> Option<&Crossings> {
+        (self.crossings.frames > 0 && self.crossings.frames == self.frames).then_some(&self.crossings)
     }
 
     fn per_frame(&self, total: u64) -> f64 {
@@ -185,7 +230,7 @@ impl Summary {
     /// over the limit; `phase_seconds` says where the time of the whole run went on the CPU. [`SCHEMA`] has them all.
     pub(crate) fn json(&self) -> Value {
         let Self { subject, tally, complete, wall_seconds } = self;
-        json!({
+        let mut report = json!({
             "schema_version": SCHEMA_VERSION,
             "backend": self.backend(),
             "reason": subject.reason,
@@ -226,7 +271,14 @@ impl Summary {
             "hint": subject.hint,
             "complete": complete,
             "import": subject.origin.as_ref().map(Origin::json),
-        })
+        });
+        let crossings = tally.crossings();
+        // The macro above takes no more fields at once.
+        report["crossings"] = crossings.map(|crossings| crossings.most).into();
+        report["frames_crossed"] = crossings.map(|crossings| crossings.frames_crossed).into();
+        report["nearest"] = crossings.and_then(|crossings| crossings.nearest).into();
+        report["untangled"] = crossings.map(|crossings| crossings.frames_crossed == 0).into();
+        report
     }
 
     /// What people want to know, with the files that were written, if any; `verbose` adds what the solver did.
@@ -252,7 +304,9 @@ impl Summary {
         if let Some([max, p99]) = tally.threads {
             rows.push(("within triangles", format!("{} at most, 99 % below {}", percent(max), percent(p99))));
         }
-        rows.extend([("over the limit", over), ("time", time)]);
+        rows.push(("over the limit", over));
+        rows.extend(tally.crossings().map(|crossings| ("crossings", crossings.sentence())));
+        rows.push(("time", time));
         if verbose {
             rows.extend(self.details());
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use common::{Finished, command, finish, json, names, run as run_in, set};
+use common::{Finished, TOP, command, finish, json, names, run as run_in, set};
 use serde_json::Value;
 use taut::io::pc2::{self, PointCache};
 
@@ -518,7 +518,7 @@ fn the_schema_has_the_fields_of_the_report_and_the_report_those_of_the_schema() 
     std::fs::write(path.join("a.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n").expect("a mesh");
     let few = "--seconds 0.1 --backend cpu --quiet --json -";
     let sparse = run_in(path, &format!("run chain --size 4 {few}")).json();
-    let full = "--mesh a.obj --pin index:0 --noise --render a.png --size-px 32x32";
+    let full = "--mesh a.obj --pin index:0 --noise --render a.png --size-px 32x32 --crossings";
     let full = run_in(path, &format!("run {full} {few}")).json();
     assert!(sparse["import"].is_null() && full["import"].is_object() && full["noise"].is_object(), "{full}");
     for report in [&sparse, &full] {
@@ -565,6 +565,55 @@ fn frames_have_a_row_each_by_the_name_of_the_file() {
     assert!(lines.len() == 13 && names.iter().map(|name| name.as_str()).eq(lines[0].iter().copied()), "{csv}");
     assert_eq!(lines[1][2], rows[0]["strain_max"].to_string());
     refused(path, &format!("{call} --frames rows.txt"), "must end with .jsonl or .csv");
+}
+
+/// Crossings are told where they were counted, and nowhere else.
+#[test]
+fn crossings_are_counted_where_they_are_asked_for() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let heap = format!("{TOP}/examples/scenes/heap.toml");
+    let call = |scene: &str, more: &str| {
+        let finished =
+            run_in(path, &format!("run {scene} --size 9 --backend cpu --json r.json --frames rows.jsonl {more}"));
+        let rows = std::fs::read_to_string(path.join("rows.jsonl")).expect("it was written");
+        let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        (finished.succeeds(), json(&path.join("r.json")), rows)
+    };
+    let fields = ["crossings", "frames_crossed", "nearest", "untangled"];
+
+    let (table, report, rows) = call(&heap, "--seconds 0.5");
+    assert!(!table.contains("crossings") && fields.iter().all(|field| report[field].is_null()), "{table} {report}");
+    assert!(rows.iter().all(|row| row["crossings"].is_null() && row["nearest"].is_null()), "{rows:?}");
+
+    let (table, report, rows) = call(&heap, "--seconds 1 --crossings --out heap");
+    let counts: Vec<u64> = rows.iter().map(|row| row["crossings"].as_u64().expect("a count")).collect();
+    let most = counts.iter().copied().max().expect("frames");
+    let crossed = counts.iter().filter(|count| **count > 0).count();
+    assert!(most > 0 && crossed < 60 && counts[0] == 0, "{counts:?}");
+    let told = serde_json::json!([most, crossed, 0.0, false]);
+    assert_eq!(Value::from(fields.map(|field| report[field].clone()).to_vec()), told);
+    assert!(table.contains("crossings") && table.contains(&format!("{crossed} of 60 frames have some")), "{table}");
+    for row in &rows {
+        assert_eq!(row["nearest"] == 0.0, row["crossings"].as_u64() > Some(0), "{row}");
+    }
+
+    // A run that goes on counts what was not counted before, and what was stays.
+    let (_, _, first) = call(&heap, "--seconds 0.5 --out other");
+    assert!(first[29]["crossings"].is_null());
+    let (_, other, again) = call(&heap, "--seconds 1 --crossings --out other --continue");
+    assert_eq!(fields.map(|field| &other[field]), fields.map(|field| &report[field]));
+    assert!(again.iter().map(|row| &row["crossings"]).eq(rows.iter().map(|row| &row["crossings"])), "{again:?}");
+    // What was counted in some frames only is not told of all.
+    let (_, partly, rows) = call(&heap, "--seconds 1.1 --out other --continue");
+    assert!(fields.iter().all(|field| partly[field].is_null()), "{partly}");
+    assert!(rows[59]["crossings"].is_u64() && rows[60]["crossings"].is_null(), "{rows:?}");
+
+    let (table, report, _) = call("hang", "--seconds 0.1 --crossings");
+    assert_eq!((&report["crossings"], &report["untangled"]), (&0.into(), &true.into()), "{report}");
+    assert!(report["nearest"].as_f64() > Some(0.05) && table.contains("none; nearest "), "{table} {report}");
+    let (table, report, _) = call("chain", "--seconds 0.1 --crossings");
+    assert!(report["nearest"].is_null() && report["crossings"] == 0 && table.contains(" none "), "{table} {report}");
 }
 
 #[test]

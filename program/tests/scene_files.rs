@@ -144,7 +144,7 @@ fn the_examples_run() {
         assert_eq!((finished.code, finished.stdout.as_str(), finished.stderr.len()), (Some(0), "", 0), "{finished:?}");
         count += 1;
     }
-    assert_eq!(count, 2);
+    assert_eq!(count, 3);
 }
 
 #[test]

@@ -49,6 +49,7 @@ mod join;
 mod links;
 mod mass;
 mod quality;
+pub mod surface;
 mod swatch;
 pub mod topology;
 pub mod weave;
