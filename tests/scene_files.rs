@@ -204,6 +204,7 @@ gust_frequency = 2.0
 [solver]
 method = "auto"
 strain_limit = 0.02
+middle_strain = 0.03
 stretch_min = 0.9
 stretch_max = 1.1
 area_limit = [0.8, 1.2]
@@ -216,7 +217,6 @@ dispatch_budget = 5_000_000_000
 [solver.yarn_sweep]
 sweeps = 51
 middle_sweeps = 5
-middle_strain = 0.03
 step_clamp = 0.25
 slack = 0.4
 chords_from = inf
@@ -319,7 +319,7 @@ fn every_setting_and_solid_is_read() {
     assert_eq!(settings.dispatch_budget, 5_000_000_000);
     let Method::Auto(auto) = &settings.method else { panic!("{:?}", settings.method) };
     assert_eq!((auto.sweep.sweeps, auto.sweep.middle_sweeps, auto.sweep.chords_from), (51, 5, f32::INFINITY));
-    assert_eq!([auto.sweep.middle_strain, auto.sweep.step_clamp, auto.sweep.slack], [0.03, 0.25, 0.4]);
+    assert_eq!([settings.middle_strain, auto.sweep.step_clamp, auto.sweep.slack], [0.03, 0.25, 0.4]);
     assert_eq!((auto.projection.preconditioner, auto.projection.iterations), (Preconditioner::Lines, 30));
     assert_eq!((auto.projection.inner_iterations, auto.projection.tolerance), (Some(40), 0.05));
 

@@ -231,9 +231,10 @@ fn rods(count: u32) -> Scene {
 }
 
 fn swinging(count: u32, stepping: Stepping, substeps: u32) -> Cloth {
-    let method = Method::YarnSweep(YarnSweep { middle_strain: 0.0, middle_sweeps: 60, ..Default::default() });
+    let method = Method::YarnSweep(YarnSweep { middle_sweeps: 60, ..Default::default() });
     let substeps = Substeps::Fixed(substeps);
-    let settings = Settings { method, stepping, substeps, strain_limit: 2e-6, ..Default::default() };
+    let settings =
+        Settings { method, stepping, substeps, strain_limit: 2e-6, middle_strain: 0.0, ..Default::default() };
     cpu(rods(count), settings)
 }
 

@@ -35,6 +35,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             keep_previous,
             // What decides the plan or is told every frame.
             strain_limit: _,
+            middle_strain: _,
             stretch_min: _,
             stretch_max: _,
             gravity: _,

@@ -167,8 +167,8 @@ pub struct Report {
     pub wanted_substeps: u32,
     /// Substeps that were committed.
     pub substeps: u32,
-    /// Substeps that ended over the limit; those that are not the last of the frame over what their
-    /// solver accepts there ([`crate::solver::Solver::middle_strain`]).
+    /// Substeps that ended over the limit; those that are not the last of the frame over
+    /// [`crate::Settings::middle_strain`].
     pub missed_substeps: u32,
     /// Linear solves that ended at their bound instead of their tolerance: the dispatch budget or
     /// [`crate::FastProjection::inner_iterations`] was too small for them.

@@ -77,7 +77,7 @@
 //!
 //! One dispatch per family and sweep, and one for all windows. No reductions but those that measure the strain: after
 //! every sweep where there are windows, else after the first and then every second. Substeps that are not the last of a
-//! frame end at `middle_strain`.
+//! frame end at [`crate::Settings::middle_strain`].
 
 use crate::engine::cpu::Run;
 use crate::engine::fields::{Inputs, Spec};
@@ -104,8 +104,6 @@ pub struct YarnSweep {
     pub sweeps: u32,
     /// Sweeps at most in the other substeps; rounded up to an odd number.
     pub middle_sweeps: u32,
-    /// Strain at which the other substeps end, where it is above the limit; may be slid live.
-    pub middle_strain: f32,
     /// Largest motion of a vertex in one projection, as a part of the edge before or after it; may be slid live.
     pub step_clamp: f32,
     /// Part of the strain limit that a yarn between two pins may keep (see [`crate::solver::line_solve`]); may be slid
@@ -118,7 +116,7 @@ pub struct YarnSweep {
 
 impl Default for YarnSweep {
     fn default() -> Self {
-        Self { sweeps: 400, middle_sweeps: 8, middle_strain: 0.01, step_clamp: 0.3, slack: 0.5, chords_from: 4.0 }
+        Self { sweeps: 400, middle_sweeps: 8, step_clamp: 0.3, slack: 0.5, chords_from: 4.0 }
     }
 }
 
@@ -176,12 +174,6 @@ impl Parameters for YarnSweep {
         parameter!(sweeps: Count, |sweeps| sweeps > 0, "at least 1", "sweeps at most in the last substep of a frame"),
         parameter!(middle_sweeps: Count, |sweeps| sweeps > 0, "at least 1", "sweeps at most in the other substeps"),
         parameter!(
-            middle_strain: Number,
-            |strain| (0.0..=1.0).contains(&strain),
-            "in [0, 1]",
-            "strain at which the other substeps end"
-        ),
-        parameter!(
             step_clamp: Number,
             |clamp| clamp > 0.0 && clamp <= 10.0,
             "in (0, 10]",
@@ -208,10 +200,6 @@ impl Solver for YarnSweep {
 
     fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
         vec![self]
-    }
-
-    fn middle_strain(&self) -> f32 {
-        self.middle_strain
     }
 
     fn load(&self) -> f32 {

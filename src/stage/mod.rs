@@ -84,12 +84,6 @@ pub trait Solver: Stage {
         self.tables().into_iter().try_for_each(Table::check)
     }
 
-    /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit.
-    /// A frame may pass through strain that nobody sees, but what is left of it enters the velocity.
-    fn middle_strain(&self) -> f32 {
-        0.0
-    }
-
     /// Load s of one substep ([`crate::stage::load`]) that the solver can take, for automatic substeps.
     fn load(&self) -> f32 {
         1.0

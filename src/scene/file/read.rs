@@ -645,6 +645,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
         "dispatches_per_submission",
         "elasticity",
         "method",
+        "middle_strain",
         "rest_speed",
         "stepping",
         "strain_limit",
@@ -655,6 +656,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
     let known: Vec<&str> = own.into_iter().chain(solver_tables()).collect();
     let table = value.table(&known)?;
     table.set("strain_limit", &mut settings.strain_limit)?;
+    table.set("middle_strain", &mut settings.middle_strain)?;
     table.set("stretch_min", &mut settings.stretch_min)?;
     table.set("stretch_max", &mut settings.stretch_max)?;
     settings.area_limit = table.get("area_limit").map(|value| value.numbers()).transpose()?;

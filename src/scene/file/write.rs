@@ -336,6 +336,7 @@ fn solver(page: &mut Page, settings: &Settings) {
     let others = format!("{} or {last}", others.join(", "));
     page.line("method", &text(settings.method.solver().name()), &others);
     page.number("strain_limit", settings.strain_limit, "largest strain at the end of a frame; 0.01 is 1 %");
+    page.unless("middle_strain", &settings.middle_strain, &default.middle_strain, "at the end of the other substeps");
     page.number("stretch_min", settings.stretch_min, "edges may be this part of their rest length; 0: one-sided");
     page.number("stretch_max", settings.stretch_max, "");
     let substeps = match settings.substeps {
