@@ -249,7 +249,7 @@ fn exact(scene: &Scene, tau: f64, damping: f64) -> Vec<f64> {
 #[test]
 fn a_line_is_solved_as_woodbury_says() {
     let gpu = gpu();
-    for (count, pins) in [(1, vec![]), (2, vec![0]), (9, vec![]), (17, vec![0]), (40, vec![0, 40]), (40, vec![7])] {
+    for (count, pins) in [(2, vec![]), (2, vec![0]), (9, vec![]), (17, vec![0]), (40, vec![0, 40]), (40, vec![7])] {
         for (stiffness, damping) in [(1.0, 0.0), (100.0, 0.0), (10_000.0, 0.0), (100.0, 0.01), (1e4, 0.3)] {
             let scene = line(count, pins.clone(), stiffness);
             let settings = Settings {

@@ -369,6 +369,9 @@ fn scenes() -> Vec<Scene> {
     scenes
 }
 
+/// Those whose springs lie on lines.
+const LINED: [&str; 3] = ["curtain", "hang", "patch"];
+
 #[test]
 fn no_invocation_touches_what_another_writes() {
     let mut seen = BTreeSet::new();
@@ -377,7 +380,8 @@ fn no_invocation_touches_what_another_writes() {
     let along = || Settings { elasticity: Elasticity::Diagonals, ..Default::default() };
     let each = methods().map(|(name, method)| (name, Settings { method, ..Default::default() }));
     for (name, settings) in each.chain([("diagonals", along())]) {
-        for scene in scenes() {
+        // Small ones among them have no lines worth a solve.
+        for scene in scenes().into_iter().filter(|scene| name != "diagonals" || LINED.contains(&&*scene.name)) {
             let label = format!("{name} {}", scene.name);
             let cloth = moving_with(scene, settings.clone());
             let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
@@ -396,7 +400,7 @@ fn no_invocation_touches_what_another_writes() {
             cloths += 1;
         }
     }
-    assert_eq!(cloths, (solvers().count() + 1) * scenes().len());
+    assert_eq!(cloths, solvers().count() * scenes().len() + LINED.len());
     assert!(used.contains("project_diagonal"), "{used:?}");
     assert!(!used.is_empty(), "there are no kernels");
     assert_eq!(seen, used, "kernels examined (left) and used (right)");

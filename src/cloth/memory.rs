@@ -12,6 +12,7 @@ use crate::engine::gpu::runner::buffer_size;
 use crate::engine::program::key;
 use crate::engine::reflect;
 use crate::error::{Error, Result};
+use crate::mesh::Link;
 use crate::mesh::diagonals::Diagonals;
 use crate::mesh::yarns::{Yarn, Yarns};
 use crate::stage::recorder::{Recorder, Woven};
@@ -131,7 +132,12 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
         between_pins: true,
     };
     let lines = if sizes.springs() > 0 { families } else { 0 };
-    let lines = Diagonals { families: (0..lines).map(|number| number..number + 1).collect(), ..Default::default() };
+    let lines = Diagonals {
+        links: vec![Link::default(); (lines * length) as usize],
+        canonical: Vec::new(),
+        lines: (0..lines).map(|number| number * length..(number + 1) * length).collect(),
+        families: (0..lines).map(|number| number..number + 1).collect(),
+    };
     let colors: Vec<_> = (0..families).map(|color| color..color + 1).collect();
     let settings = settings.with_all_forces();
     let resident = specs.iter().enumerate().filter(|(_, spec)| spec.resident);
@@ -139,7 +145,7 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
     for [implicit, diagonals] in [[false, false], [true, false], [false, true]] {
         let mut recorder = Recorder::new(&sizes, Woven::new(&colors, &yarns, 0).with_diagonals(&lines));
         recorder.about.moment.constrained = implicit || sizes.solids() > 0;
-        let diagonals = diagonals && lines.are_few();
+        let diagonals = diagonals && lines.pay();
         let plan = Plan { implicit, diagonals, most: 2, bounded: true, ..Plan::default() };
         Stages::new(&settings, &plan).record(&mut recorder);
         let mut known = BTreeSet::new();

@@ -132,7 +132,7 @@ impl Writer<'_> {
         let settings = &self.settings.with_all_forces();
         let mut items = Vec::new();
         for [implicit, diagonals] in [[false, false], [true, false], [false, true]] {
-            let diagonals = diagonals && self.basis.topology.diagonals.are_few();
+            let diagonals = diagonals && self.basis.topology.diagonals.pay();
             let plan = Plan { implicit, diagonals, most: 2, bounded: true, ..*plan };
             items.extend(Writer { settings, held: implicit, ..*self }.program(&plan)?.items);
         }

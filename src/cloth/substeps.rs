@@ -26,22 +26,25 @@
 //! | springs | bound of the step | cost |
 //! |---|---|---|
 //! | explicit ([`crate::stage::springs`]) | κ ≤ 0.3, stability | a pass over the springs |
-//! | along diagonals ([`crate::solver::diagonals`]) | κ ≤ κ_max below; 1/480 s | a line solve per family |
+//! | along diagonals ([`crate::solver::diagonals`]) | κ ≤ κ_max, s ≤ 1/3, 1/480 s | a line solve per family |
 //! | by a linear solve ([`crate::stage::elastic`]) | none | 2 … 20 iterations, more the finer the mesh |
 //!
 //! Along diagonals springs are stable at any step. What bounds it is that the projection comes after them: shear that
 //! is in balance with the prediction is not with what tension and contact make of it, and where these are stiff against
-//! shear the cloth gains energy. κ_max is where that begins (gains of up to 0.01 J/kg, sheets of 71 × 71 and 128 ×
-//! 128):
+//! shear the cloth gains energy. κ_max is where that begins:
 //!
-//! - none, where a row of pins carries the load side by side, or nothing does: measured up to κ = 106;
+//! - 100, where a row of pins carries the load side by side, or nothing does. In the first half second of `curtain`
+//!   nothing was gained at κ = 86 and 106, 0.01 … 0.04 J/kg at 150, and 0.1 at 340;
 //! - 1, where the cloth may touch solids: every touching vertex is a pin of its own;
 //! - 0.5, where load comes together: pins without a pinned neighbor, pins that bear more than one and a half of the
 //!   longest yarns per edge, and held vertices. Around these, cloth is projected many times after its springs.
 //!
-//! The step of 1/480 s is no matter of stability: Euler's steps damp by their length, and a curtain of 71 × 71 that was
-//! let go has lost 0.11 J/kg after 0.8 s in 88 substeps per frame, 0.28 in 22, 0.56 in 8 and 0.87 in 4. Where the
-//! caller asks for damping, or for steps of second order, which do not damp, it is left out.
+//! Two more bounds are no matter of stability. At a load s of more than a third, cloth that hangs from a row of pins
+//! does not come to rest: a curtain of 128 × 128 moves by 0.2 m/s for ever in 8 substeps per frame (s = 0.7), as it
+//! does with the linear solve, by 0.07 m/s in 11 (s = 0.37), and by 1e-5 m/s in 12 (s = 0.31). And Euler's steps damp
+//! by their length: a curtain of 71 × 71 that was let go has lost 0.11 J/kg after 0.8 s in 88 substeps per frame, 0.28
+//! in 22, 0.56 in 8 and 0.87 in 4, so they are at most 1/480 s. Where the caller asks for damping, or for steps of
+//! second order, which do not damp, the last bound is left out.
 //!
 //! The rule: springs go along diagonals where these are in at most four families and that takes three quarters of the
 //! substeps of explicit ones or fewer; otherwise they are explicit. Either way, where shear would ask for more than
@@ -51,12 +54,16 @@
 //! bending, which is not on lines. Otherwise bending stays explicit beside diagonals, and its own bound counts with
 //! theirs.
 //!
-//! Substeps, sweeps and iterations of the linear solve per frame, and CPU seconds of one thread per simulated second;
-//! `curtain` at 60 Hz, 1 %:
+//! Substeps, sweeps and iterations of the linear solve per frame, and CPU seconds of one thread in the first second of
+//! `curtain`, at 60 Hz and 1 %. Elsewhere than noted no more than 0.004 J/kg was gained:
 //!
 //! | | explicit | linear solve | diagonals |
 //! |---|---|---|---|
-//! | TABLE |
+//! | 71 × 71 | 22, 22, 0.62 s | 4.0, 6.8, 32, 0.63 s | 8, 8.1, 0.33 s |
+//! | 128 × 128 | 39, 39, 3.7 s | 5.3, 12.9, 71, 3.8 s | 12, 13.1, 1.6 s |
+//! | 256 × 256 | 78, 78, 29 s | 10, 24.6, 155, 33 s | 24, 26.1, 12.9 s |
+//! | 71 × 71, shear of 200 N/m | 68, 68, 2.0 s | 4.3, 8.1, 123, 1.8 s, gains 0.17 J/kg | 8, 8.1, 0.32 s |
+//! | 71 × 71, shear of 1000 N/m | 151, 151, 4.5 s | 4.6, 9.3, 334, 4.4 s, gains 2.3 J/kg | 9, 9.0, 0.34 s |
 //!
 //! The count lives on the device: nothing waits for a read-back. The recording has the cap, [`Plan::most`]; substeps
 //! beyond the count do nothing. Bounds 1 and 2 and the cap come from mesh and settings alone, and the load from the
@@ -91,7 +98,11 @@ const LONGEST: f64 = 1.0 / 240.0;
 const SHEAR: f64 = 0.3;
 /// Longest substep of springs along diagonals \[s\]; longer ones damp what one wants to see of folds.
 const LONGEST_ALONG: f64 = 1.0 / 480.0;
-/// Largest k h²/m of springs along diagonals where load comes together in a pin.
+/// Load at rest of a substep of springs along diagonals.
+const STILL: f64 = 1.0 / 3.0;
+/// Largest k h²/m of springs along diagonals where a row of pins carries the load, or nothing does.
+const ROWS: f64 = 100.0;
+/// The same where load comes together in a pin.
 const GATHERED: f64 = 0.5;
 /// The same where the cloth may touch solids.
 const TOUCHED: f64 = 1.0;
@@ -211,7 +222,8 @@ impl Substeps {
         };
         let calm = motion.max(weight);
         let along = bounds.along(seconds).map(|count| count.max(motion));
-        let shown = if smooth { motion } else { motion.max(at_least(seconds / LONGEST_ALONG)) };
+        let still = if bounds.gathered { 1.0 } else { at_least(seconds * (expected_load / STILL).sqrt()) };
+        let shown = if smooth { still } else { still.max(at_least(seconds / LONGEST_ALONG)) };
         let fixed = matches!(self, Self::Fixed(_));
         let fits = |count: f64| count <= cap && (fixed || count <= 4.0 * calm);
         let diagonals = match elasticity {
@@ -298,7 +310,7 @@ impl StepBounds {
             shear: (SHEAR / ratio).sqrt(),
             bending: (SHEAR / stiffest_of(mesh, &[], pairs)).sqrt(),
             rate: stiffest_of(mesh, springs, &[]),
-            diagonals: diagonals.are_few(),
+            diagonals: diagonals.pay(),
             load: rest_load(mesh),
             grading: grading(mesh),
             stiffest,
@@ -319,7 +331,7 @@ impl StepBounds {
         let kappa = match (self.gathered, self.touched) {
             (true, _) => GATHERED,
             (false, true) => TOUCHED,
-            (false, false) => f64::INFINITY,
+            (false, false) => ROWS,
         };
         let stable = at_least(seconds * (self.rate / kappa).sqrt()).max(at_least(seconds / self.bending));
         self.diagonals.then_some(stable)

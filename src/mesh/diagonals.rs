@@ -24,6 +24,8 @@ use crate::mesh::{Face, Link, Mesh};
 
 /// Most families that are worth a solve: each is a pass over its lines.
 const FAMILIES: usize = 4;
+/// Least mean number of springs of a line; a grid of 5 × 5 vertices has a little more.
+const LENGTH: usize = 2;
 
 /// No face, or no vertex.
 const NONE: u32 = u32::MAX;
@@ -73,9 +75,10 @@ impl Diagonals {
         self.lines.iter().map(|line| line.end - line.start).max().unwrap_or(0)
     }
 
-    /// Whether there are lines, in so few families that solving along them is worth while.
-    pub fn are_few(&self) -> bool {
-        (1..=FAMILIES).contains(&self.families.len())
+    /// Whether solving along them pays: there are lines, in few families, and they are long enough. Springs one by one
+    /// would be far too soft where they are stiff: each gives way before the next is asked.
+    pub fn pay(&self) -> bool {
+        (1..=FAMILIES).contains(&self.families.len()) && self.links.len() >= LENGTH * self.lines.len()
     }
 }
 

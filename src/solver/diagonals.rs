@@ -155,9 +155,13 @@ fn clear_force_body(run: &mut Run<'_>) -> Result<()> {
 
 fn project_diagonal_body(run: &mut Run<'_>) -> Result<()> {
     let lines = yarns_of(run)?;
+    let clock = run.one::<Clock>("clock")?;
+    let damping = run.one::<Shear>("shear")?.damping / clock.span;
     let cloth = Cloth {
-        shear: run.one::<Shear>("shear")?,
-        clock: run.one::<Clock>("clock")?,
+        damping,
+        share: 1.0 / (1.0 + damping),
+        square: clock.span * clock.span,
+        force: clock.force,
         vertices: run.read::<Vertex>("vertices")?,
         freedom: Freedom::of(run)?,
         displacements: run.shared_vectors("displacements")?,
@@ -173,8 +177,14 @@ fn project_diagonal_body(run: &mut Run<'_>) -> Result<()> {
 
 /// What lines are solved on.
 struct Cloth<'a> {
-    shear: &'a Shear,
-    clock: &'a Clock,
+    /// β/τ.
+    damping: f32,
+    /// 1/(1 + β/τ).
+    share: f32,
+    /// τ² \[s²\].
+    square: f32,
+    /// Mean force over the frame that a pull of 1 kg·m means \[1/s²\].
+    force: f32,
     vertices: &'a [Vertex],
     freedom: Freedom<'a>,
     displacements: SharedVectors<'a>,
@@ -234,19 +244,17 @@ impl Cloth<'_> {
         // Displacements are small and positions are not: their differences are taken apart.
         let way = (self.vertices[head].position - self.vertices[tail].position) + parting;
         let extent = way.length();
-        let firmness = link.stiffness * (self.clock.span * self.clock.span);
+        let firmness = link.stiffness * self.square;
         if extent < COLLAPSED * link.rest || firmness < SOFTEST {
             return Row { direction: Vec3::ZERO, diagonal: 1.0, residual: 0.0, tail_motion: Vec3::ZERO };
         }
         let n = way * (1.0 / extent);
         let moved = |v: usize| self.freedom.apply_inverse_mass(v, self.vertices[v].inverse_mass, n);
         let tail_motion = moved(tail);
-        let damping = self.shear.damping / self.clock.span;
-        let share = 1.0 / (1.0 + damping);
         Row {
             direction: n,
-            diagonal: n.dot(tail_motion) + n.dot(moved(head)) + share / firmness,
-            residual: share * ((extent - link.rest) + damping * n.dot(parting)),
+            diagonal: n.dot(tail_motion) + n.dot(moved(head)) + self.share / firmness,
+            residual: self.share * ((extent - link.rest) + self.damping * n.dot(parting)),
             tail_motion,
         }
     }
@@ -259,7 +267,7 @@ impl Cloth<'_> {
             self.displacements.add(v, self.freedom.apply_inverse_mass(v, inverse_mass, pull));
         }
         if self.freedom.bears(inverse_mass) {
-            self.reactions.add(v, self.clock.force * self.freedom.borne(v, inverse_mass, pull));
+            self.reactions.add(v, self.force * self.freedom.borne(v, inverse_mass, pull));
         }
     }
 }
