@@ -373,6 +373,8 @@ fn the_rule_looks_at_pins_solids_holds_and_bending() {
     assert_eq!(plan(&scene::hang(71).expect("a known scene"), false, &default), (false, false), "pins alone");
     let falls = Scene { solids: scene::drape(9).expect("a known scene").solids, ..scene::sheet(71).unwrap() };
     assert_eq!(plan(&falls, false, &default), (true, false), "κ ≤ 1 with contact");
+    let fine = sheared(scene::curtain(256).expect("a known scene"), 1000.0);
+    assert_eq!(plan(&fine, false, &default), (true, false), "stiff and fine");
     let damped = Settings { damping: 0.002, ..Default::default() };
     assert_eq!(plan(&curtain, false, &damped), (true, false));
     assert_eq!(plan(&scene::flag(71).expect("a known scene"), false, &damped), (false, true), "bending is damped, too");

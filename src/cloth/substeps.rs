@@ -225,7 +225,7 @@ impl Substeps {
         let still = if bounds.gathered { 1.0 } else { at_least(seconds * (expected_load / STILL).sqrt()) };
         let shown = if smooth { still } else { still.max(at_least(seconds / LONGEST_ALONG)) };
         let fixed = matches!(self, Self::Fixed(_));
-        let fits = |count: f64| count <= cap && (fixed || count <= 4.0 * calm);
+        let fits = |count: f64, others: f64| count <= cap && (fixed || count <= 4.0 * others);
         let diagonals = match elasticity {
             Elasticity::Explicit | Elasticity::Implicit => false,
             _ if smooth && bounds.bends() => false,
@@ -233,7 +233,7 @@ impl Substeps {
             Elasticity::Diagonals => along.is_some() && at_least(seconds / bounds.bending) <= cap,
             Elasticity::Auto => along.is_some_and(|count| {
                 let saves = !fixed && SAVING * count.max(shown).max(weight) <= shear.max(calm);
-                fits(count) && (smooth && !bounds.gathered || shear > cap || saves)
+                fits(count, calm.max(shown)) && (smooth && !bounds.gathered || shear > cap || saves)
             }),
         };
         let implicit = bounds.shear.is_finite()
@@ -241,7 +241,7 @@ impl Substeps {
                 Elasticity::Explicit => smooth,
                 Elasticity::Implicit => true,
                 Elasticity::Diagonals => !diagonals,
-                Elasticity::Auto => !diagonals && (smooth || !fits(shear)),
+                Elasticity::Auto => !diagonals && (smooth || !fits(shear, calm)),
             };
         if !implicit && !diagonals && shear > cap {
             let needed = shear.min(f64::from(u32::MAX)) as u32;
