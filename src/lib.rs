@@ -33,7 +33,7 @@
 //! |---|---|---|
 //! | 1 | forces on x | [`stage::springs`], [`stage::wind`], and stages of your own |
 //! | 2 | v* = v + h W f, u = h v* | [`stage::integrate`], `predict` |
-//! | 2a | implicit springs, where they are stiff | [`stage::elastic`] |
+//! | 2a | implicit springs, where explicit ones would need many substeps | [`solver::diagonals`], [`stage::elastic`] |
 //! | 2b | areas of triangles, where they are limited | [`stage::area`] |
 //! | 3 | u until every edge is within the limit | [`solver`], measured by [`stage::strain`] |
 //! | 4 | is everything finite? then x += u, v = u/h | [`stage::integrate`], `inspect` and `commit` |

@@ -68,7 +68,7 @@ fn everything_else_goes_on_too() {
     });
     let seeded = || Method::GaussSeidel(taut::GaussSeidel { seed: Some(7), ..Default::default() });
     goes_on("seeded", || cpu(scene::hang(9).unwrap(), Settings { method: seeded(), ..Default::default() }));
-    for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+    for elasticity in [Elasticity::Explicit, Elasticity::Implicit, Elasticity::Diagonals] {
         goes_on("crowded", || crowded(9, Settings { elasticity, ..Default::default() }));
     }
     goes_on("windy", || cpu(scene::flag(9).unwrap(), windy()));

@@ -185,7 +185,7 @@ fn lines_and_points_are_held_and_driven() {
 #[test]
 fn holds_bear_the_weight_of_a_curtain() {
     for (name, method) in methods() {
-        for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+        for elasticity in [Elasticity::Explicit, Elasticity::Implicit, Elasticity::Diagonals] {
             let curtain = scene::curtain(12).expect("a known scene");
             let row = curtain.mesh.pins().to_vec();
             // The same curtain, held at run time instead of pinned, and hanging already.

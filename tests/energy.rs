@@ -60,6 +60,7 @@ fn energy_never_grows_without_a_source() {
             for (stepping, elasticity) in [
                 (Stepping::Euler, Elasticity::Auto),
                 (Stepping::Euler, Elasticity::Implicit),
+                (Stepping::Euler, Elasticity::Diagonals),
                 (Stepping::Bdf2, Elasticity::Auto),
             ] {
                 let settings = Settings { stepping, elasticity, method: method(solver), ..Default::default() };

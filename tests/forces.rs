@@ -132,7 +132,7 @@ fn only_motion_relative_to_the_air_counts() {
 
 #[test]
 fn a_sheet_along_the_wind_feels_nothing() {
-    for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+    for elasticity in [Elasticity::Explicit, Elasticity::Implicit, Elasticity::Diagonals] {
         let wind = Wind { velocity: [30.0, 0.0, -20.0], gust: 0.5, ..Default::default() };
         let mut cloth = cpu(scene::sheet(9).expect("a scene"), Settings { elasticity, ..weightless(wind) });
         cloth.step(&frame(1e-3)).expect("the step runs");

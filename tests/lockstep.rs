@@ -9,8 +9,8 @@ use common::*;
 use taut::engine::lockstep;
 use taut::validate::{Subject, planted};
 use taut::{
-    Cloth, Elasticity, FastProjection, GaussSeidel, Gpu, Hold, Jacobi, Method, Pose, Scene, Settings, Substeps, Wind,
-    scene,
+    Cloth, Elasticity, Face, FastProjection, GaussSeidel, Gpu, Hold, Jacobi, Mesh, MeshDescriptor, Method, Pose, Scene,
+    Settings, Substeps, Weave, Wind, scene,
 };
 
 /// Compares a frame of a cloth that has been moving for ten.
@@ -46,11 +46,51 @@ fn what_the_defaults_do_not_use_agrees() {
     }
 }
 
+/// Springs along diagonals, of woven triangles, too, with damping and without, beside holds and contact.
+#[test]
+fn diagonals_agree() {
+    let cut = |scene: Scene| {
+        let faces = scene.mesh.faces().iter().flat_map(|face| match *face {
+            Face::Quad([a, b, c, d]) => vec![Face::Triangle([a, b, c]), Face::Triangle([a, c, d])],
+            face => vec![face],
+        });
+        let mesh = Mesh::new(MeshDescriptor {
+            positions: scene.mesh.positions().to_vec(),
+            faces: faces.collect(),
+            pins: scene.mesh.pins().to_vec(),
+            weave: Some(Weave::Sides),
+            ..Default::default()
+        });
+        Scene { mesh: mesh.unwrap(), ..scene }
+    };
+    for gpu in gpus() {
+        for (size, damping) in [(5, 0.0), (33, 0.0), (40, 0.01), (70, 0.0)] {
+            let settings = Settings {
+                elasticity: Elasticity::Diagonals,
+                damping,
+                substeps: Substeps::Fixed(4),
+                ..Default::default()
+            };
+            for scene in [scene::curtain(size).unwrap(), scene::hang(size).unwrap(), cut(scene::curtain(size).unwrap())]
+            {
+                let agreement = after_ten_frames(&gpu, scene, settings.clone());
+                assert!(agreement.kernels.contains(&"project_diagonal"), "{agreement:?}");
+            }
+        }
+        let mut cloth = crowded(9, Settings { elasticity: Elasticity::Diagonals, ..Default::default() });
+        (0..5).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+        let mut fields = cloth.fields().unwrap().clone();
+        let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 600).unwrap();
+        println!("{} crowded: worst {}", name(&gpu), agreement.worst);
+        assert!(agreement.kernels.contains(&"project_diagonal"), "{agreement:?}");
+    }
+}
+
 /// Springs that hold vertices, led to a target and moved with the cloth, beside explicit and implicit shear.
 #[test]
 fn soft_holds_agree() {
     for gpu in gpus() {
-        for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+        for elasticity in [Elasticity::Explicit, Elasticity::Implicit, Elasticity::Diagonals] {
             for stiffness in [30.0, 1e9] {
                 let settings =
                     Settings { elasticity, substeps: Substeps::Fixed(4), strain_limit: 1e-3, ..Default::default() };

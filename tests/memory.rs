@@ -12,12 +12,13 @@ fn sizes_of_scenes_are_known_without_making_them() {
     for name in scene::NAMES {
         for size in [3, 7, 8, 9, 10, 33, 64] {
             let made = Scene::named(name, size).expect("a scene");
-            let Topology { yarns, windows, .. } = Topology::new(&made.mesh);
+            let Topology { yarns, windows, diagonals, .. } = Topology::new(&made.mesh);
             let expected = Sizes::of_mesh(&made.mesh, &made.solids, yarns.yarns.len());
             assert_eq!(Scene::expected_sizes(name, size).expect("sizes"), expected, "{name} {size}");
             let cloth = cpu(made, Settings::default());
-            // What is around pins is found later; it is small.
-            let expected = expected.with(Domain::PIECES, windows.pieces.len());
+            // What is around pins and the lines of springs are found later; they are few.
+            let expected =
+                expected.with(Domain::PIECES, windows.pieces.len()).with(Domain::DIAGONALS, diagonals.lines.len());
             assert_eq!(cloth.fields().expect("on the CPU").sizes(), &expected, "{name} {size}");
         }
         assert!(matches!(Scene::expected_sizes(name, 4097), Err(Error::SceneSize { .. })), "{name}");

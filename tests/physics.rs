@@ -475,7 +475,7 @@ fn a_soft_hold_is_stable_at_any_stiffness() {
 /// Two corners of a sheet on springs, with explicit and implicit shear: each bears its stiffness times its way.
 #[test]
 fn soft_holds_of_a_sheet_obey_hooke() {
-    for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
+    for elasticity in [Elasticity::Explicit, Elasticity::Implicit, Elasticity::Diagonals] {
         let scene = scene::sheet(6).unwrap();
         let weight: f32 = scene.mesh.masses().iter().sum::<f32>() * 9.81;
         let mut cloth = cpu(scene, Settings { elasticity, drag: 4.0, ..Default::default() });

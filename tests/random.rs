@@ -244,7 +244,12 @@ fn area_limit() -> impl Strategy<Value = Option<[f32; 2]>> {
 }
 
 fn elasticity() -> impl Strategy<Value = Elasticity> {
-    prop_oneof![4 => Just(Elasticity::Auto), 2 => Just(Elasticity::Implicit), 1 => Just(Elasticity::Explicit)]
+    prop_oneof![
+        4 => Just(Elasticity::Auto),
+        2 => Just(Elasticity::Implicit),
+        1 => Just(Elasticity::Explicit),
+        2 => Just(Elasticity::Diagonals),
+    ]
 }
 
 fn stepping() -> impl Strategy<Value = Stepping> {

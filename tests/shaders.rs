@@ -161,6 +161,7 @@ fn structures_have_the_same_members_at_the_same_offsets() {
         ("control", "Meters", "strain: f32, worst_strain: f32", "worst_strain: f32, strain: f32"),
         ("wind", "Air", "drag: f32, lift: f32", "lift: f32, drag: f32"),
         ("rest", "Rest", "speed: f32, time: f32", "time: f32, speed: f32"),
+        ("diagonals", "Shear", "damping: f32, padding: f32", "padding: f32, damping: f32"),
         ("elastic", "Elastic", "tolerance: f32, loosest: f32", "loosest: f32, tolerance: f32"),
         ("jacobi", "JacobiLive", "relaxation: f32, blend: f32", "blend: f32, relaxation: f32"),
         ("warm_start", "FastProjectionLive", "slack: f32, warm_start: f32", "warm_start: f32, slack: f32"),

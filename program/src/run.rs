@@ -38,7 +38,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     subject.check_adapter()?;
     let settings = subject.settings(&scene)?;
     settings.validate(&scene.mesh, &scene.start)?;
-    let plan = settings.plan(&StepBounds::new(&scene.mesh), subject.dt())?;
+    let held = scene.script.pins.iter().any(|group| group.hold.is_some());
+    let bounds = StepBounds::new(&scene.mesh).among(!scene.solids.is_empty(), held);
+    let plan = settings.plan(&bounds, subject.dt())?;
     Files::check(options)?;
     let identity = Identity::new(subject, &scene, &settings, size);
     let past = past(options, &identity, frames)?;
@@ -96,7 +98,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         strain_limit: subject.strain,
         first_frame: first,
         fps: subject.fps,
-        implicit: plan.implicit,
+        elasticity: match (plan.diagonals, plan.implicit) {
+            (true, _) => "diagonals",
+            (false, true) => "implicit",
+            (false, false) => "explicit",
+        },
         substeps_asked: subject.substeps,
         picture: pictures.as_ref().map(Pictures::told),
         noise,

@@ -43,8 +43,8 @@ pub(crate) struct Subject {
     pub(crate) fps: f64,
     /// Frames that were simulated before this run.
     pub(crate) first_frame: u64,
-    /// Whether springs are integrated implicitly.
-    pub(crate) implicit: bool,
+    /// How springs are integrated.
+    pub(crate) elasticity: &'static str,
     pub(crate) substeps_asked: Substeps,
     /// What was drawn, and by what.
     pub(crate) picture: Option<String>,
@@ -249,7 +249,7 @@ impl Summary {
             "frames_over": tally.frames_over,
             "substeps": tally.per_frame(tally.substeps),
             "load_max": tally.load,
-            "elasticity": if subject.implicit { "implicit" } else { "explicit" },
+            "elasticity": subject.elasticity,
             "elastic_iterations": tally.per_frame(tally.elastic_iterations),
             "iterations": tally.per_frame(tally.iterations),
             "dispatches_per_frame": tally.per_frame(tally.dispatches),

@@ -12,6 +12,8 @@ use crate::engine::gpu::runner::buffer_size;
 use crate::engine::program::key;
 use crate::engine::reflect;
 use crate::error::{Error, Result};
+use crate::mesh::Link;
+use crate::mesh::diagonals::Diagonals;
 use crate::mesh::yarns::{Yarn, Yarns};
 use crate::stage::recorder::{Recorder, Woven};
 
@@ -129,14 +131,22 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
         families: (0..families).map(|number| number..number + 1).collect(),
         between_pins: true,
     };
+    let lines = if sizes.springs() > 0 { families } else { 0 };
+    let lines = Diagonals {
+        links: vec![Link::default(); (lines * length) as usize],
+        canonical: Vec::new(),
+        lines: (0..lines).map(|number| number * length..(number + 1) * length).collect(),
+        families: (0..lines).map(|number| number..number + 1).collect(),
+    };
     let colors: Vec<_> = (0..families).map(|color| color..color + 1).collect();
     let settings = settings.with_all_forces();
     let resident = specs.iter().enumerate().filter(|(_, spec)| spec.resident);
     let mut used: BTreeSet<usize> = resident.map(|(number, _)| number).collect();
-    for both in [false, true] {
-        let mut recorder = Recorder::new(&sizes, Woven::new(&colors, &yarns, 0));
-        recorder.about.moment.constrained = both || sizes.solids() > 0;
-        let plan = Plan { implicit: both, most: 2, bounded: true, ..Plan::default() };
+    for [implicit, diagonals] in [[false, false], [true, false], [false, true]] {
+        let mut recorder = Recorder::new(&sizes, Woven::new(&colors, &yarns, 0).with_diagonals(&lines));
+        recorder.about.moment.constrained = implicit || sizes.solids() > 0;
+        let diagonals = diagonals && lines.pay();
+        let plan = Plan { implicit, diagonals, most: 2, bounded: true, ..Plan::default() };
         Stages::new(&settings, &plan).record(&mut recorder);
         let mut known = BTreeSet::new();
         for dispatch in recorder.finish()?.dispatches() {

@@ -595,7 +595,7 @@ impl Cloth {
     }
 
     fn plan(&self, dt: f32) -> Result<Plan> {
-        self.settings.plan(&self.basis.step_bounds, dt)
+        self.settings.plan(&self.basis.step_bounds.among(!self.solids.is_empty(), self.held > 0), dt)
     }
 
     /// Forgets the commands of the finished frame.

@@ -14,6 +14,7 @@ use crate::stage::recorder::{Recorder, Woven};
 pub(super) struct RecordedFor {
     substeps: [u32; 2],
     implicit: bool,
+    diagonals: bool,
     bounded: bool,
     budget: Option<u64>,
     /// Whether vertices may be held.
@@ -103,7 +104,9 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     fn program(&self, plan: &Plan) -> Result<Program> {
         let (Basis { topology, .. }, sizes) = (self.basis, self.sizes);
-        let woven = Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame).with_windows(&topology.windows);
+        let woven = Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame)
+            .with_windows(&topology.windows)
+            .with_diagonals(&topology.diagonals);
         let mut recorder = Recorder::new(sizes, woven);
         recorder.about.moment.constrained = self.held || sizes.solids() > 0;
         Stages::new(self.settings, plan).record(&mut recorder);
@@ -115,6 +118,7 @@ impl Writer<'_> {
         RecordedFor {
             substeps: [plan.least, plan.most],
             implicit: plan.implicit,
+            diagonals: plan.diagonals,
             bounded: plan.bounded,
             budget,
             held: self.held,
@@ -124,13 +128,14 @@ impl Writer<'_> {
     }
 
     /// A program with every kernel that a frame may need, whatever its length and what the caller changes about it:
-    /// springs may be integrated in both ways, vertices held or not, and wind may begin.
+    /// springs may be integrated in all ways, vertices held or not, and wind may begin.
     pub(super) fn every_kernel(&self, plan: &Plan) -> Result<Program> {
         let settings = &self.settings.with_all_forces();
         let mut items = Vec::new();
-        for both in [false, true] {
-            let plan = Plan { implicit: both, most: 2, bounded: true, ..*plan };
-            items.extend(Writer { settings, held: both, ..*self }.program(&plan)?.items);
+        for [implicit, diagonals] in [[false, false], [true, false], [false, true]] {
+            let diagonals = diagonals && self.basis.topology.diagonals.pay();
+            let plan = Plan { implicit, diagonals, most: 2, bounded: true, ..*plan };
+            items.extend(Writer { settings, held: implicit, ..*self }.program(&plan)?.items);
         }
         Ok(Program { items })
     }

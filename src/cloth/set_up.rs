@@ -10,7 +10,7 @@ use super::state::{check_vectors, write_state};
 use super::{Basis, first};
 use crate::cloth::scene::Scene;
 use crate::cloth::settings::{Settings, resolution};
-use crate::cloth::substeps::{StepBounds, lightness, mean_mass};
+use crate::cloth::substeps::{StepBounds, grading, lightness, mean_mass};
 use crate::engine::fields::{Domain, Fields, Sizes};
 use crate::error::Result;
 use crate::mesh::Mesh;
@@ -18,7 +18,7 @@ use crate::mesh::bending::{Hinge, Pair};
 use crate::mesh::topology::{Incidence, Topology};
 use crate::mesh::yarns::YarnRow;
 use crate::solid::Solid;
-use crate::solver::windows;
+use crate::solver::{diagonals, windows};
 use crate::stage::area::rest_areas;
 use crate::stage::bending::HingeRow;
 use crate::stage::freedom::FREE;
@@ -30,20 +30,21 @@ type SetUp = (Arc<Basis>, Vec<Solid>, Settings, Fields, Recorded);
 pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     let Scene { mesh, mut start, solids, settings, .. } = scene;
     check_vectors("start", &start, mesh.vertex_count())?;
-    let step_bounds = StepBounds::new(&mesh);
-    if step_bounds.grading() > 1.0 {
+    if grading(&mesh) > 1.0 {
         ruffle(&mesh, &mut start, settings.gravity);
     }
     settings.validate(&mesh, &start)?;
     solids.iter().enumerate().try_for_each(|(index, solid)| solid.validate(index))?;
     let distances: Vec<f32> = solids.iter().flat_map(Solid::distances).copied().collect();
     let topology = Topology::new(&mesh);
+    let step_bounds = StepBounds::of(&mesh, &topology.yarns, &topology.diagonals);
     let triangles: Vec<u32> = mesh.triangles().into_iter().flatten().collect();
     let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
     let bend_incidence = bend_incidence(&mesh);
-    let sizes =
-        Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len()).with(Domain::PIECES, topology.windows.pieces.len());
+    let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len())
+        .with(Domain::PIECES, topology.windows.pieces.len())
+        .with(Domain::DIAGONALS, topology.diagonals.lines.len());
     let mut fields = Fields::new(sizes, stages::fields(&settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
     for (span, yarn) in fields.get_mut::<YarnRow>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {
@@ -52,6 +53,7 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
         *span = YarnRow { first, count, closed: yarn.closed.into(), whole_first: first, whole_count: count };
     }
     windows::fill(&topology, &mut fields)?;
+    diagonals::fill(&topology.diagonals, &mut fields)?;
     fields.get_mut("springs")?.copy_from_slice(mesh.springs());
     fields.get_mut::<u32>("edge_incidence")?.copy_from_slice(topology.edge_incidence.words());
     fields.get_mut::<u32>("spring_incidence")?.copy_from_slice(&spring_incidence);
@@ -78,7 +80,7 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     let (mean_mass, lightness) = (mean_mass(&mesh), lightness(&mesh));
     let basis = Arc::new(Basis { mesh, topology, start, pinned, step_bounds, mean_mass, lightness, resolution });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
-    let plan = settings.plan(&basis.step_bounds, 1.0 / 60.0).unwrap_or_default();
+    let plan = settings.plan(&basis.step_bounds.among(!solids.is_empty(), false), 1.0 / 60.0).unwrap_or_default();
     let recorded = first(&basis, &settings, fields.sizes()).record(plan, None)?;
     Ok((basis, solids, settings, fields, recorded))
 }

@@ -185,9 +185,8 @@ impl Settings {
     /// As [`Substeps::plan`].
     pub fn plan(&self, bounds: &StepBounds, dt: f32) -> Result<Plan> {
         // Explicit springs do not damp, and a backward difference of second order amplifies what oscillates undamped.
-        let needed = self.damping > 0.0 || self.stepping == Stepping::Bdf2;
-        let elasticity = if needed { Elasticity::Implicit } else { self.elasticity };
-        self.substeps.plan(bounds, self.gravity, dt, elasticity, self.method.solver().load())
+        let smooth = self.damping > 0.0 || self.stepping == Stepping::Bdf2;
+        self.substeps.plan(bounds, self.gravity, dt, self.elasticity, smooth, self.method.solver().load())
     }
 
     /// Refuses a limit that positions of this resolution cannot hold.

@@ -6,6 +6,7 @@ use crate::engine::fields::{Inputs, Sizes, Spec};
 use crate::engine::program::Phase;
 use crate::error::Result;
 use crate::solver::Method;
+use crate::solver::diagonals::{self, Shear};
 use crate::stage::area::AreaLimit;
 use crate::stage::contact::{Alternate, Meet, Rebound};
 use crate::stage::control::{BeginFrame, BeginSubstep, EndSubstep};
@@ -44,10 +45,15 @@ impl<'a> Stages<'a> {
 
     /// One substep: forces, prediction, holds and contact, projection, commit.
     fn substep(&self, moment: &Moment, sizes: &Sizes) -> Vec<Booked<'a>> {
-        let (settings, implicit, collides) = (self.settings, self.plan.implicit, sizes.solids() > 0);
+        let (settings, collides) = (self.settings, sizes.solids() > 0);
+        let Plan { implicit, diagonals, .. } = *self.plan;
         let solver = settings.method.solver();
         let mut stages: Vec<Booked<'a>> = vec![(phase::FRAME, Box::new(BeginSubstep))];
-        stages.push((phase::FORCES, Box::new(Springs { implicit })));
+        if diagonals {
+            stages.push((phase::FORCES, Box::new(diagonals::Begin)));
+        } else {
+            stages.push((phase::FORCES, Box::new(Springs { implicit })));
+        }
         if let Some(wind) = settings.wind {
             stages.push((phase::FORCES, Box::new(Blowing { wind, phase: self.gust_phase })));
         }
@@ -61,6 +67,9 @@ impl<'a> Stages<'a> {
         }
         if implicit {
             stages.push((phase::ELASTIC, Box::new(self.elastic)));
+        }
+        if diagonals {
+            stages.push((phase::ELASTIC, Box::new(Shear::new(settings.damping))));
         }
         if collides {
             stages.push((phase::CONTACT, Box::new(Meet)));
@@ -163,7 +172,7 @@ impl<S: Stage + ?Sized> Stage for Borrowed<'_, S> {
 /// # Errors
 /// [`Error::Field`](crate::Error::Field) if the name of a user's own does not start with `user_`.
 pub(crate) fn fields(settings: &Settings) -> Result<Vec<Spec>> {
-    let mut specs: Vec<Spec> = stage::FIELDS.iter().copied().flatten().copied().collect();
+    let mut specs: Vec<Spec> = stage::FIELDS.iter().copied().flatten().chain(diagonals::FIELDS).copied().collect();
     for method in Method::all() {
         for spec in method.solver().fields() {
             // Solvers share what they are made of.

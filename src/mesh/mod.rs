@@ -45,7 +45,9 @@
 pub mod bending;
 mod check;
 pub mod coloring;
+pub mod diagonals;
 mod join;
+mod lines;
 mod links;
 mod mass;
 mod quality;

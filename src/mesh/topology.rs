@@ -3,6 +3,7 @@
 use crate::mesh::Link;
 use crate::mesh::Mesh;
 use crate::mesh::coloring::Coloring;
+use crate::mesh::diagonals::Diagonals;
 use crate::mesh::windows::Windows;
 use crate::mesh::yarns::Yarns;
 
@@ -13,6 +14,8 @@ pub struct Topology {
     pub yarns: Yarns,
     /// Passes around pins that stand alone.
     pub windows: Windows,
+    /// The springs as lines.
+    pub diagonals: Diagonals,
     /// The edges at each vertex, by their number in yarn order.
     pub edge_incidence: Incidence,
     /// The springs at each vertex.
@@ -49,6 +52,7 @@ impl Topology {
             spring_incidence: Incidence::new(vertex_count, mesh.springs()),
             coloring: Coloring::new(vertex_count, mesh.edges()).renumbered(&number),
             windows: Windows::new(mesh, &yarns),
+            diagonals: Diagonals::new(mesh),
             yarns,
             component_of,
             component_count,

@@ -5,7 +5,7 @@ use glam::{DQuat, DVec3};
 use super::{Motion, Scene};
 use crate::cloth::hold::Hold;
 use crate::cloth::settings::Settings;
-use crate::cloth::substeps::StepBounds;
+use crate::cloth::substeps::grading;
 use crate::solid::Pose;
 use crate::solid::Solid;
 
@@ -23,7 +23,7 @@ impl Scene {
             return false;
         }
         // A net of uneven quads locks in its plane, so a cloth of it never starts quite there.
-        if StepBounds::new(&self.mesh).grading() > 1.0 {
+        if grading(&self.mesh) > 1.0 {
             return false;
         }
         // Bending towards a curved shape has a side.

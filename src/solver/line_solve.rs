@@ -80,7 +80,12 @@ const RUN: u32 = 16;
 
 /// Invocations that share a yarn: a power of two up to a workgroup.
 pub(super) fn lanes(recorder: &Recorder<'_>) -> u32 {
-    recorder.longest_yarn().div_ceil(RUN).next_power_of_two().clamp(1, GROUP as u32)
+    lanes_of(recorder.longest_yarn())
+}
+
+/// The same for lines of which the longest has so many links.
+pub(super) fn lanes_of(longest: u32) -> u32 {
+    longest.div_ceil(RUN).next_power_of_two().clamp(1, GROUP as u32)
 }
 
 /// Launches a line kernel on a family of yarns, which share no vertex, with two arguments of its own.

@@ -24,6 +24,7 @@
 pub mod auto;
 pub(crate) mod bundle;
 pub mod chords;
+pub mod diagonals;
 pub mod fast_projection;
 pub mod gauss_seidel;
 pub mod jacobi;

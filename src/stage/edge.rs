@@ -28,7 +28,7 @@ pub(crate) static SOURCE: Source = Source::new("edge", include_str!("../../shade
     .shares(&[&freedom::SOURCE]);
 
 /// Part of its rest length below which an edge has no direction that f32 could tell.
-const COLLAPSED: f32 = 1e-6;
+pub(crate) const COLLAPSED: f32 = 1e-6;
 /// Part of its ends' inverse masses that constraints must leave along an edge: with less, neither end could move along
 /// it but by a hundred times what is asked for.
 const STUCK: f32 = 0.01;

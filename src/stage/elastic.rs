@@ -116,14 +116,17 @@ pub(crate) static BEAR_ELASTIC: Kernel = Kernel::new("bear_elastic", &SOURCE, be
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Elasticity {
-    /// Explicit, unless that would need more than four times the substeps that the load asks for, or more than a fixed
-    /// number allows.
+    /// What takes the least time: [`crate::cloth::substeps`] has the rule.
     #[default]
     Auto,
     /// Forces at the start of the substep; the substep rule keeps it stable, a fixed number that does not is refused.
     Explicit,
     /// Forces at the end of the substep, by a linear solve.
     Implicit,
+    /// Forces at the end of the substep, line by line ([`crate::solver::diagonals`]); by a linear solve where springs
+    /// do not lie on lines of few families, or where bending is too stiff to be explicit beside them. A number of
+    /// substeps that the caller names is kept, whatever the stiffness.
+    Diagonals,
 }
 
 /// Iterations of a solve at most: more would only sharpen a prediction that the projection changes anyway.

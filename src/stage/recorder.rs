@@ -4,6 +4,7 @@ use std::ops;
 
 use crate::engine::fields::Sizes;
 use crate::engine::recorder;
+use crate::mesh::diagonals::Diagonals;
 use crate::mesh::windows::Windows;
 use crate::mesh::yarns::Yarns;
 
@@ -49,6 +50,8 @@ pub struct Woven<'a> {
     between_pins: bool,
     family_edges: Vec<ops::Range<u32>>,
     windows: Around,
+    diagonals: &'a [ops::Range<u32>],
+    longest_diagonal: u32,
     frame: u64,
     /// What is being recorded.
     pub moment: Moment,
@@ -64,6 +67,8 @@ impl<'a> Woven<'a> {
             between_pins: yarns.between_pins,
             family_edges: yarns.family_edges(),
             windows: Around::default(),
+            diagonals: &[],
+            longest_diagonal: 0,
             frame,
             moment: Moment::default(),
         }
@@ -75,6 +80,13 @@ impl<'a> Woven<'a> {
         let count = |count: usize| count as u32;
         let (passes, pieces) = (count(windows.passes.len()), count(windows.pieces.len()));
         self.windows = Around { passes, pieces, work: count(windows.work()) };
+        self
+    }
+
+    /// With the springs as lines.
+    #[must_use]
+    pub fn with_diagonals(mut self, diagonals: &'a Diagonals) -> Self {
+        (self.diagonals, self.longest_diagonal) = (&diagonals.families, diagonals.longest());
         self
     }
 }
@@ -113,6 +125,16 @@ impl<'a> Recorder<'a> {
     /// What there is around pins ([`Windows`]).
     pub fn windows(&self) -> Around {
         self.about.windows
+    }
+
+    /// Ranges of the lines of springs, one per family ([`Diagonals`]).
+    pub fn diagonals(&self) -> &'a [ops::Range<u32>] {
+        self.about.diagonals
+    }
+
+    /// Springs of the longest of these lines.
+    pub fn longest_diagonal(&self) -> u32 {
+        self.about.longest_diagonal
     }
 
     /// Number of the frame that is recorded, for orders that vary with it.

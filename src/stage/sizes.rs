@@ -36,6 +36,8 @@ impl Domain {
     pub const DISTANCES: Self = Self::Counted(13);
     /// One element per piece of a yarn in a window around pins.
     pub const PIECES: Self = Self::Counted(14);
+    /// One element per line of springs.
+    pub const DIAGONALS: Self = Self::Counted(15);
 }
 
 impl Sizes {

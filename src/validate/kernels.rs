@@ -43,11 +43,14 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
             let settings = Settings { method: short.clone().map_err(Failure::new)?, ..windy() };
             compare(subject, &moving(scene::hang(SIZE)?, settings)?, u64::MAX)
         }));
-        for elasticity in [Elasticity::Explicit, Elasticity::Implicit] {
-            if depth == Depth::Quick && (elasticity == Elasticity::Implicit) != (solver == Auto::NAME) {
+        for (elasticity, name) in [
+            (Elasticity::Explicit, "crowded"),
+            (Elasticity::Implicit, "crowded-implicit"),
+            (Elasticity::Diagonals, "crowded-diagonals"),
+        ] {
+            if depth == Depth::Quick && (elasticity != Elasticity::Explicit) != (solver == Auto::NAME) {
                 continue;
             }
-            let name = if elasticity == Elasticity::Implicit { "crowded-implicit" } else { "crowded" };
             let method = method.clone();
             list.push(Check::new(format!("kernels/{solver}/{name}"), move |subject| {
                 compare(subject, &in_a_crowd(method.clone(), elasticity)?, 600)
@@ -79,6 +82,17 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
         let settings = Settings { method: Method::YarnSweep(Default::default()), ..Default::default() };
         let cloth = moving(scene::hang(WINDOWED)?, settings)?;
         compare_reaching(subject, &cloth, MOST / 4, "project_windows", |_, _| Ok(true))
+    }));
+    // Damped, of second order, and on lines long enough to be shared by invocations.
+    list.push(Check::new("kernels/auto/diagonals", |subject| {
+        let settings = Settings {
+            elasticity: Elasticity::Diagonals,
+            stepping: Stepping::Bdf2,
+            damping: 0.01,
+            ..Default::default()
+        };
+        let cloth = moving(scene::curtain(WINDOWED)?, settings)?;
+        compare_reaching(subject, &cloth, MOST / 4, "project_diagonal", |_, _| Ok(true))
     }));
     list.push(Check::new("kernels/yarn-sweep/everything-else", |subject| {
         compare(subject, &after_ten_frames(scene::hang(12)?, everything_else())?, MOST)

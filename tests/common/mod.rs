@@ -110,7 +110,15 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
     }
     // Windows around pins need yarns of 32 vertices.
     cloths.push(("windows hang".into(), cpu(taut::scene::hang(size.max(32)).expect("a scene"), Settings::default())));
-    for (name, elasticity) in [("explicit", Elasticity::Explicit), ("implicit", Elasticity::Implicit)] {
+    // Springs go along diagonals on fine meshes only, or where they are told to.
+    for name in taut::scene::NAMES {
+        let scene = Scene::named(name, size).expect("a listed name is known");
+        let settings = Settings { elasticity: Elasticity::Diagonals, damping: 0.001, ..Default::default() };
+        cloths.push((format!("diagonals {name}"), cpu(scene, settings)));
+    }
+    for (name, elasticity) in
+        [("explicit", Elasticity::Explicit), ("implicit", Elasticity::Implicit), ("diagonals", Elasticity::Diagonals)]
+    {
         let settings = Settings { elasticity, ..Default::default() };
         let mut cloth = crowded(size.max(9), settings);
         // Holds are recorded with the frame that needs them.

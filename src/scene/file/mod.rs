@@ -231,7 +231,7 @@
 //! | `area_limit` | smallest and largest area of a triangle relative to rest | none |
 //! | `substeps` | per frame: a number, `{ up_to = n }` or `"auto"` | `"auto"` |
 //! | `stepping` | `"euler"` or `"bdf2"` | `"euler"` |
-//! | `elasticity` | of shear springs: `"auto"`, `"explicit"`, `"implicit"` | `"auto"` |
+//! | `elasticity` | of shear springs: `"auto"`, `"diagonals"`, `"explicit"`, `"implicit"` | `"auto"` |
 //! | `contact_rounds` | of projection and collision in a substep | 8 |
 //! | `rest_speed` | below which cloth among solids comes to rest \[m/s\]: [`Settings::rest_speed`] | 0.01 |
 //! | `dispatches_per_submission`, `dispatch_budget` | at most, on a GPU | 2000, 1000 |

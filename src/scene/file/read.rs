@@ -676,7 +676,8 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
         };
     }
     if let Some(value) = table.get("elasticity") {
-        settings.elasticity = match value.word(&["auto", "explicit", "implicit"])? {
+        settings.elasticity = match value.word(&["auto", "diagonals", "explicit", "implicit"])? {
+            "diagonals" => Elasticity::Diagonals,
             "explicit" => Elasticity::Explicit,
             "implicit" => Elasticity::Implicit,
             _ => Elasticity::Auto,

@@ -357,6 +357,7 @@ fn solver(page: &mut Page, settings: &Settings) {
         Elasticity::Auto => {}
         Elasticity::Explicit => page.line("elasticity", "\"explicit\"", ""),
         Elasticity::Implicit => page.line("elasticity", "\"implicit\"", ""),
+        Elasticity::Diagonals => page.line("elasticity", "\"diagonals\"", ""),
     }
     page.unless("contact_rounds", &settings.contact_rounds, &default.contact_rounds, "of projection and collision");
     page.unless("rest_speed", &settings.rest_speed, &default.rest_speed, "below which cloth comes to rest, m/s");
