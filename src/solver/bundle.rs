@@ -141,11 +141,10 @@ impl<'a> Bundle<'a> {
     }
 
     /// A value of each yarn, from those of all; 0 in lanes without one.
-    #[inline(always)]
-    pub(super) fn per_lane<S: Simd>(&self, simd: S, all: &[f32]) -> Wide<S> {
+    pub(super) fn per_lane(&self, all: &[f32]) -> [f32; LANES] {
         let mut values = [0.0; LANES];
         values[..self.yarns.len()].copy_from_slice(&all[self.place..self.place + self.yarns.len()]);
-        Wide::load_array(simd, values)
+        values
     }
 
     /// Solves the systems whose rows are given from the first to the last.

@@ -44,23 +44,26 @@
 //! | τ | `clock.span` | s |
 //! | μ | solution of the line solve | kg·m |
 
-use glam::Vec3;
+use fearless_simd::{Simd, prelude::*};
 
-use crate::engine::cpu::{Run, SharedVectors};
+use crate::engine::cpu::Run;
 use crate::engine::fields::{Domain, Fields, Inputs, Spec};
 use crate::engine::layout::element;
 use crate::engine::program::Kernel;
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
+use crate::lanes::{self, Mask, Wide, Work};
 use crate::mesh::Link;
 use crate::mesh::diagonals::Diagonals;
 use crate::mesh::yarns::YarnRow;
-use crate::solver::bundle::SMALLEST_PIVOT;
+use crate::solver::bundle::{Bundle, Rows};
 use crate::solver::line_solve::{self, LineRow, kernel, lanes_of, yarns_of};
+use crate::solver::places::{self, Law, LineView, Place, Places};
 use crate::stage::edge::COLLAPSED;
 use crate::stage::fields::{Clock, Vertex};
 use crate::stage::freedom::Freedom;
 use crate::stage::{Recorder, Stage, bending};
+use crate::vector::Real;
 
 static SOURCE: Source = Source::new("diagonals", include_str!("../../shaders/diagonals.wgsl"))
     .constants(&[("SOFTEST", Constant::F32(SOFTEST))])
@@ -157,117 +160,71 @@ fn project_diagonal_body(run: &mut Run<'_>) -> Result<()> {
     let lines = yarns_of(run)?;
     let clock = run.one::<Clock>("clock")?;
     let damping = run.one::<Shear>("shear")?.damping / clock.span;
-    let cloth = Cloth {
-        damping,
-        share: 1.0 / (1.0 + damping),
-        square: clock.span * clock.span,
-        force: clock.force,
+    let view = LineView {
+        links: run.read::<Link>("edges")?,
         vertices: run.read::<Vertex>("vertices")?,
         freedom: Freedom::of(run)?,
         displacements: run.shared_vectors("displacements")?,
         reactions: run.shared_vectors("reactions")?,
+        force: clock.force,
     };
-    let links = run.read::<Link>("edges")?;
-    let mut steps = Vec::new();
-    for line in lines {
-        cloth.project(&links[line.first as usize..(line.first + line.count) as usize], &mut steps);
-    }
+    let law = Compliant { damping, share: 1.0 / (1.0 + damping), square: clock.span * clock.span, links: view.links };
+    lanes::widest(Projection { lines, view, law });
     Ok(())
 }
 
-/// What lines are solved on.
-struct Cloth<'a> {
+struct Projection<'a> {
+    lines: &'a [YarnRow],
+    view: LineView<'a>,
+    law: Compliant<'a>,
+}
+
+impl Work for Projection<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn on<S: Simd>(mut self, simd: S) {
+        places::project(simd, &self.view, &mut self.law, [self.lines]);
+    }
+}
+
+/// (J W Jᵀ + α/s) μ = (C + (β/τ) n·(u_head − u_tail))/s.
+struct Compliant<'a> {
     /// β/τ.
     damping: f32,
-    /// 1/(1 + β/τ).
+    /// 1/s = 1/(1 + β/τ).
     share: f32,
     /// τ² \[s²\].
     square: f32,
-    /// Mean force over the frame that a pull of 1 kg·m means \[1/s²\].
-    force: f32,
-    vertices: &'a [Vertex],
-    freedom: Freedom<'a>,
-    displacements: SharedVectors<'a>,
-    reactions: SharedVectors<'a>,
+    links: &'a [Link],
 }
 
-/// A row of the system: J = direction, and W Jᵀ at the tail.
-struct Row {
-    direction: Vec3,
-    diagonal: f32,
-    residual: f32,
-    tail_motion: Vec3,
-}
-
-/// A row that was eliminated: its direction, its coupling over the pivot before, and y over its own pivot; then μ.
-struct Step {
-    direction: Vec3,
-    factor: f32,
-    solution: f32,
-}
-
-impl Cloth<'_> {
-    /// Plain elimination along one line, there and back; then its vertices are moved.
-    fn project(&self, links: &[Link], steps: &mut Vec<Step>) {
-        steps.clear();
-        let (mut inverse, mut y, mut before) = (0.0, 0.0, Vec3::ZERO);
-        for link in links {
-            let Row { direction, diagonal, residual, tail_motion } = self.row(link);
-            let coupling = -before.dot(tail_motion);
-            let factor = coupling * inverse;
-            inverse = 1.0 / (diagonal - factor * coupling).max(SMALLEST_PIVOT * diagonal);
-            y = residual - factor * y;
-            steps.push(Step { direction, factor, solution: y * inverse });
-            before = direction;
-        }
-        // Backwards: the row ahead couples by its own factor.
-        let mut known = 0.0;
-        for step in steps.iter_mut().rev() {
-            step.solution -= known;
-            known = step.factor * step.solution;
-        }
-        let mut behind = Vec3::ZERO;
-        for (link, step) in links.iter().zip(steps.iter()) {
-            let ahead = step.solution * step.direction;
-            self.pull(link.tail as usize, ahead - behind);
-            behind = ahead;
-        }
-        if let Some(last) = links.last() {
-            self.pull(last.head as usize, -behind);
-        }
-    }
-
-    #[inline]
-    fn row(&self, link: &Link) -> Row {
-        let (tail, head) = (link.tail as usize, link.head as usize);
-        let parting = self.displacements.vector(head) - self.displacements.vector(tail);
-        // Displacements are small and positions are not: their differences are taken apart.
-        let way = (self.vertices[head].position - self.vertices[tail].position) + parting;
+impl Law for Compliant<'_> {
+    /// A spring between two pins moves nothing, and they bear it.
+    #[inline(always)]
+    fn row<S: Simd, L: Places<S>>(
+        &self,
+        (bundle, k): (&Bundle<'_>, usize),
+        on: Mask<S>,
+        tail: &Place<S, L>,
+        head: &Place<S, L>,
+    ) -> Rows<S> {
+        let (rest, zero, one) = (tail.rest, tail.rest.like(0.0), tail.rest.like(1.0));
+        let stiffness = std::array::from_fn(|lane| self.links[bundle.edge(lane, k)].stiffness);
+        let firmness = Wide::load_array(rest.token(), stiffness) * rest.like(self.square);
+        let way = tail.way_to(head);
         let extent = way.length();
-        let firmness = link.stiffness * self.square;
-        if extent < COLLAPSED * link.rest || firmness < SOFTEST {
-            return Row { direction: Vec3::ZERO, diagonal: 1.0, residual: 0.0, tail_motion: Vec3::ZERO };
-        }
-        let n = way * (1.0 / extent);
-        let moved = |v: usize| self.freedom.apply_inverse_mass(v, self.vertices[v].inverse_mass, n);
-        let tail_motion = moved(tail);
-        Row {
-            direction: n,
-            diagonal: n.dot(tail_motion) + n.dot(moved(head)) + self.share / firmness,
-            residual: self.share * ((extent - link.rest) + self.damping * n.dot(parting)),
-            tail_motion,
-        }
-    }
-
-    /// Moves a vertex; a pin or a hold bears the pull instead.
-    #[inline]
-    fn pull(&self, v: usize, pull: Vec3) {
-        let inverse_mass = self.vertices[v].inverse_mass;
-        if inverse_mass > 0.0 {
-            self.displacements.add(v, self.freedom.apply_inverse_mass(v, inverse_mass, pull));
-        }
-        if self.freedom.bears(inverse_mass) {
-            self.reactions.add(v, self.force * self.freedom.borne(v, inverse_mass, pull));
+        let does = extent.simd_ge(rest.like(COLLAPSED) * rest) & firmness.simd_ge(rest.like(SOFTEST));
+        let active = on & does;
+        let n = way * (one / extent);
+        let (share, tail_motion) = (rest.like(self.share), tail.moved(n));
+        let diagonal = n.dot(tail_motion) + n.dot(head.moved(n)) + share / firmness;
+        let residual = share * ((extent - rest) + rest.like(self.damping) * n.dot(tail.parting(head)));
+        Rows {
+            direction: n.masked(active),
+            diagonal: active.select(diagonal, one),
+            residual: active.select(residual, zero),
+            tail_motion: tail_motion.masked(active),
         }
     }
 }

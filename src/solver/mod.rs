@@ -30,6 +30,7 @@ pub mod gauss_seidel;
 pub mod jacobi;
 pub mod line_preconditioner;
 pub mod line_solve;
+pub(crate) mod places;
 pub mod warm_start;
 pub mod windows;
 pub mod yarn_projection;

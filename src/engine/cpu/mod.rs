@@ -73,7 +73,7 @@ impl Runner {
     /// # Errors
     /// [`Error::Field`] if a body asks for a field that its WGSL does not use.
     pub fn run(&self, program: &Program, fields: &mut Fields) -> Result<u64> {
-        self.run_items(&program.items, fields, &mut Times::default(), None)
+        self.run_until(program, fields, &mut Times::default(), None)
     }
 
     /// [`Runner::run`], with an account of time.
@@ -92,7 +92,8 @@ impl Runner {
         times: &mut Times,
         cancel: Option<&Cancel>,
     ) -> Result<u64> {
-        self.run_items(&program.items, fields, times, cancel)
+        let elements = program.dispatches().iter().map(|dispatch| dispatch.range.len()).max().unwrap_or(0);
+        threads::inside(elements, || self.run_items(&program.items, fields, times, cancel))
     }
 
     fn run_items(

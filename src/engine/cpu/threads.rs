@@ -7,7 +7,7 @@ use crate::engine::program::{Body, Dispatch, Pattern};
 use crate::error::Result;
 
 /// Elements from which a kernel is worth splitting over threads.
-const PARALLEL_FROM: usize = 16_384;
+const PARALLEL_FROM: usize = 32_768;
 
 /// Calls the body, split over threads where every invocation owns what it writes. The parts are whole workgroups, so
 /// the result has the same bits for any number of threads.
@@ -81,6 +81,19 @@ fn splits(pattern: Pattern, run: &Run<'_>) -> bool {
             }
             _ => true,
         })
+}
+
+/// Runs what launches kernels, on a thread of the pool where kernels are large enough for several: from there the others
+/// are told by a look at a queue, and from outside by waking them for every single kernel.
+#[cfg(feature = "parallel")]
+pub(super) fn inside<T: Send>(elements: usize, run: impl FnOnce() -> T + Send) -> T {
+    if elements < PARALLEL_FROM || threads() < 2 { run() } else { rayon::scope(|_| run()) }
+}
+
+/// Runs what launches kernels.
+#[cfg(not(feature = "parallel"))]
+pub(super) fn inside<T>(_elements: usize, run: impl FnOnce() -> T) -> T {
+    run()
 }
 
 #[cfg(feature = "parallel")]
