@@ -319,7 +319,7 @@ fn every_setting_and_solid_is_read() {
     assert_eq!(settings.dispatch_budget, 5_000_000_000);
     let Method::Auto(auto) = &settings.method else { panic!("{:?}", settings.method) };
     assert_eq!((auto.sweep.sweeps, auto.sweep.middle_sweeps, auto.sweep.chords_from), (51, 5, f32::INFINITY));
-    assert_eq!([settings.middle_strain, auto.sweep.step_clamp, auto.sweep.slack], [0.03, 0.25, 0.4]);
+    assert_eq!((settings.middle_strain, auto.sweep.step_clamp, auto.sweep.slack), (Some(0.03), 0.25, 0.4));
     assert_eq!((auto.projection.preconditioner, auto.projection.iterations), (Preconditioner::Lines, 30));
     assert_eq!((auto.projection.inner_iterations, auto.projection.tolerance), (Some(40), 0.05));
 

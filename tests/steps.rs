@@ -236,7 +236,7 @@ fn swinging(count: u32, stepping: Stepping, substeps: u32) -> Cloth {
     let method = Method::YarnSweep(YarnSweep { middle_sweeps: 60, ..Default::default() });
     let substeps = Substeps::Fixed(substeps);
     let settings =
-        Settings { method, stepping, substeps, strain_limit: 2e-6, middle_strain: 0.0, ..Default::default() };
+        Settings { method, stepping, substeps, strain_limit: 2e-6, middle_strain: Some(0.0), ..Default::default() };
     cpu(rods(count), settings)
 }
 

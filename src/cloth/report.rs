@@ -168,7 +168,7 @@ pub struct Report {
     /// Substeps that were committed.
     pub substeps: u32,
     /// Substeps that ended over the limit; those that are not the last of the frame over
-    /// [`crate::Settings::middle_strain`].
+    /// what is accepted there ([`crate::Settings::middle_strain`]).
     pub missed_substeps: u32,
     /// Linear solves that ended at their bound instead of their tolerance: the dispatch budget or
     /// [`crate::FastProjection::inner_iterations`] was too small for them.

@@ -21,10 +21,12 @@ use crate::stage::{Stage, area};
 pub struct Settings {
     /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %).
     pub strain_limit: f32,
-    /// Strain at which the substeps of a frame but its last end, where it is above the limit. A frame may pass through
-    /// strain that nobody sees, but what is left of it enters the velocity. The same for all solvers;
-    /// [`Report::worst_substep_strain`](crate::Report::worst_substep_strain) tells what it came to.
-    pub middle_strain: f32,
+    /// Strain at which the substeps of a frame but its last end, where it is above the limit, with any solver; by
+    /// default what the solver can do with ([`Solver::middle_strain`](crate::solver::Solver::middle_strain)). A frame
+    /// may pass through strain that nobody sees, but what is left of it enters the velocity.
+    /// [`Report::worst_substep_strain`](crate::Report::worst_substep_strain) tells what it came to. Comparisons of
+    /// solvers set it.
+    pub middle_strain: Option<f32>,
     /// Lower end of the stretch band σ_min: edges shorter than this part of their rest length are lengthened.
     pub stretch_min: f32,
     /// Upper end of the stretch band σ_max. Strain is the distance from the band; 1 and 1 by default.
@@ -82,7 +84,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             strain_limit: 0.01,
-            middle_strain: 0.01,
+            middle_strain: None,
             stretch_min: 1.0,
             stretch_max: 1.0,
             gravity: [0.0, -9.81, 0.0],
@@ -125,7 +127,7 @@ impl Settings {
             self.check_limit(resolution)?;
         }
         Self::check_strain_limit(self.strain_limit.into())?;
-        let middle = self.middle_strain;
+        let middle = self.middle_strain.unwrap_or(0.0);
         within("middle_strain", middle.into(), (0.0..=1.0).contains(&middle), "in [0, 1]")?;
         let (low, high) = (self.stretch_min, self.stretch_max);
         within("stretch_min", low.into(), (0.0..=1.0).contains(&low), "in [0, 1]")?;

@@ -85,6 +85,10 @@ impl Solver for Auto {
         vec![&mut self.sweep, &mut self.projection]
     }
 
+    fn middle_strain(&self) -> f32 {
+        self.sweep.middle_strain()
+    }
+
     fn load(&self) -> f32 {
         self.sweep.load()
     }

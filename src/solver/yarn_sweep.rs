@@ -77,7 +77,7 @@
 //!
 //! One dispatch per family and sweep, and one for all windows. No reductions but those that measure the strain: after
 //! every sweep where there are windows, else after the first and then every second. Substeps that are not the last of a
-//! frame end at [`crate::Settings::middle_strain`].
+//! frame end at 1 % unless [`crate::Settings::middle_strain`] says otherwise.
 
 use crate::engine::cpu::Run;
 use crate::engine::fields::{Inputs, Spec};
@@ -200,6 +200,10 @@ impl Solver for YarnSweep {
 
     fn tables_mut(&mut self) -> Vec<&mut dyn Table> {
         vec![self]
+    }
+
+    fn middle_strain(&self) -> f32 {
+        0.01
     }
 
     fn load(&self) -> f32 {

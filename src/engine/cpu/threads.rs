@@ -83,8 +83,8 @@ fn splits(pattern: Pattern, run: &Run<'_>) -> bool {
         })
 }
 
-/// Runs what launches kernels, on a thread of the pool where kernels are large enough for several: from there the others
-/// are told by a look at a queue, and from outside by waking them for every single kernel.
+/// Runs what launches kernels, on a thread of the pool where kernels are large enough for several: from there the
+/// others are told by a look at a queue, and from outside by waking them for every single kernel.
 #[cfg(feature = "parallel")]
 pub(super) fn inside<T: Send>(elements: usize, run: impl FnOnce() -> T + Send) -> T {
     if elements < PARALLEL_FROM || threads() < 2 { run() } else { rayon::scope(|_| run()) }

@@ -656,7 +656,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
     let known: Vec<&str> = own.into_iter().chain(solver_tables()).collect();
     let table = value.table(&known)?;
     table.set("strain_limit", &mut settings.strain_limit)?;
-    table.set("middle_strain", &mut settings.middle_strain)?;
+    settings.middle_strain = table.get("middle_strain").map(|value| value.number()).transpose()?;
     table.set("stretch_min", &mut settings.stretch_min)?;
     table.set("stretch_max", &mut settings.stretch_max)?;
     settings.area_limit = table.get("area_limit").map(|value| value.numbers()).transpose()?;

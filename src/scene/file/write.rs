@@ -89,7 +89,7 @@ impl Page {
         self.line(key, &list(&value), comment);
     }
 
-    fn option(&mut self, key: &str, value: Option<f64>, comment: &str) {
+    fn option<T: std::fmt::Debug>(&mut self, key: &str, value: Option<T>, comment: &str) {
         if let Some(value) = value {
             self.line(key, &format!("{value:?}"), comment);
         }
@@ -336,7 +336,7 @@ fn solver(page: &mut Page, settings: &Settings) {
     let others = format!("{} or {last}", others.join(", "));
     page.line("method", &text(settings.method.solver().name()), &others);
     page.number("strain_limit", settings.strain_limit, "largest strain at the end of a frame; 0.01 is 1 %");
-    page.unless("middle_strain", &settings.middle_strain, &default.middle_strain, "at the end of the other substeps");
+    page.option("middle_strain", settings.middle_strain, "at the end of the other substeps");
     page.number("stretch_min", settings.stretch_min, "edges may be this part of their rest length; 0: one-sided");
     page.number("stretch_max", settings.stretch_max, "");
     let substeps = match settings.substeps {
