@@ -1,10 +1,10 @@
 //! How far ahead of small steps: time of one thread to hold 1 % for a second, against a yardstick that is nothing but
 //! brute force.
 //!
-//! `cargo bench --bench realtime` measures sheets of 32 × 32 and 71 × 71, `cargo bench --bench realtime -- 128` those of
-//! other sizes. Contenders run interleaved in one process, three times each, and times are medians. Every time has the
-//! strain beside it that was really held, recomputed in f64 at the end of every frame, and the frames that missed. No
-//! substep but the last of a frame is promised to anybody; the worst strain of any substep is beside it. Without
+//! `cargo bench --bench realtime` measures sheets of 32 × 32 and 71 × 71, `cargo bench --bench realtime -- 128` those
+//! of other sizes. Contenders run interleaved in one process, three times each, and times are medians. Every time has
+//! the strain beside it that was really held, recomputed in f64 at the end of every frame, and the frames that missed.
+//! No substep but the last of a frame is promised to anybody; the worst strain of any substep is beside it. Without
 //! `--bench` everything runs once at toy size.
 
 use std::time::Instant;

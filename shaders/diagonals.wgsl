@@ -5,8 +5,10 @@ struct Shear { damping: f32, padding: f32 }
 
 @group(0) @binding(20) var<uniform> shear: Shear;
 @group(0) @binding(21) var<storage, read_write> forces: array<vec4<f32>>;
+@group(0) @binding(22) var<storage, read_write> elastic_motions: array<vec4<f32>>;
 
-// Forces start with none: springs are no part of them.
+// Forces start with none: springs are no part of them. Nor does a linear solve that takes over start from an old
+// motion.
 @compute @workgroup_size(GROUP)
 fn clear_force(invocation: Invocation) {
     let v = element(invocation);
@@ -14,6 +16,7 @@ fn clear_force(invocation: Invocation) {
         return;
     }
     forces[v] = vec4<f32>();
+    elastic_motions[v] = vec4<f32>();
 }
 
 // A row of (J W Jᵀ + α/s) μ = (C + (β/τ) n·(u_head − u_tail))/s, α = 1/(k τ²), s = 1 + β/τ. One between two pins moves

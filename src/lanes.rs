@@ -1,8 +1,9 @@
 //! Lanes: one number of several yarns, edges or vertices in vector registers.
 //!
-//! There are always eight, in one register of AVX2 or two of SSE2, NEON or WebAssembly; which of them is found when the
-//! program runs ([`widest`]). Every lane does the same operations in the same order whatever its neighbors and its
-//! registers are, and products are never fused with sums, so the bits are the same at every width.
+//! There are always eight, in one register of AVX2 or two of SSE2, NEON or WebAssembly: on x86-64 that is found when
+//! the program runs ([`widest`]), elsewhere when it is compiled. Every lane does the same operations in the same order
+//! whatever its neighbors and its registers are, and products are never fused with sums, so the bits of finite numbers
+//! are the same at every width.
 
 use std::sync::OnceLock;
 

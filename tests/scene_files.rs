@@ -443,6 +443,7 @@ fn errors_name_place_and_key_and_suggest() {
             "7:1: `pins[1]` has vertex 0, which pins[0] has already",
         ),
         (with("[[pins]]\nat = \"top\"\nhold = { line = [0, 0, 0] }"), "6:17: `pins[0].hold.line` has no direction"),
+        (with("[solver]\nmiddle_strain = 2"), "5:1: `solver.middle_strain` is 2, but must be in [0, 1]"),
         (
             with("[[pins]]\nat = \"top\"\nhold = { soft = 0 }"),
             "6:17: `pins[0].hold.soft` must be above 0 and at most 1e12 N/m",

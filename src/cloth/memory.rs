@@ -161,8 +161,10 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
 }
 
 impl Sizes {
-    /// Those of a scene at most: yarns are not traced.
+    /// Those of a scene at most: yarns and diagonals are not traced.
     pub(crate) fn of_scene(scene: &Scene) -> Self {
-        Self::of_mesh(&scene.mesh, &scene.solids, scene.mesh.edge_count())
+        // Woven cloth has fewer, and lines of single springs are not used.
+        let lines = scene.mesh.springs().len() / 4;
+        Self::of_mesh(&scene.mesh, &scene.solids, scene.mesh.edge_count()).with(Domain::DIAGONALS, lines)
     }
 }

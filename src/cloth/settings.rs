@@ -69,14 +69,14 @@ pub struct Settings {
     /// systems kill them.
     pub dispatches_per_submission: u32,
     /// Dispatches that [`crate::Cloth::encode_step`] may record at most. Where a frame has more, loops are shortened,
-    /// those of elastic solves first, and then substeps left out, but not below what motion and explicit shear need.
+    /// those of elastic solves first, and then substeps left out, but not below what motion and shear need.
     /// Shortened frames cut the same load into up to three times as many substeps, which then need few iterations each.
     ///
     /// [`crate::Cloth::frame_cost`] tells beforehand which budget suffices, [`crate::Report::wanted_substeps`]
-    /// afterwards where one did not. A substep costs about 35 dispatches where springs are explicit, 35 more where they
-    /// are implicit (with `damping`, stiff shear or bending; 11 and 6 for each of four iterations, 7 with bending), and
-    /// 30 for each of `contact_rounds` where there are solids. The default holds 1 % in sheets of 71 × 71 vertices hung
-    /// by two corners with explicit springs, and of 31 × 31 with implicit ones.
+    /// afterwards where one did not. A substep costs about 35 dispatches where springs are explicit or go along
+    /// diagonals, 35 more where they are solved for ([`crate::cloth::substeps`] says when; 11 and 6 for each of four
+    /// iterations, 7 with bending), and 30 for each of `contact_rounds` where there are solids. The default holds 1 %
+    /// in sheets of 71 × 71 vertices hung by two corners with explicit springs, and of 31 × 31 with implicit ones.
     pub dispatch_budget: u64,
 }
 

@@ -46,24 +46,24 @@
 //! in 22, 0.56 in 8 and 0.87 in 4, so they are at most 1/480 s. Where the caller asks for damping, or for steps of
 //! second order, which do not damp, the last bound is left out.
 //!
-//! The rule: springs go along diagonals where these are in at most four families and that takes three quarters of the
-//! substeps of explicit ones or fewer; otherwise they are explicit. Either way, where shear would ask for more than
-//! four times the substeps of the other bounds, or for more than the caller allows, it is left to the linear solve, as
-//! it is on meshes whose springs lie on no lines. With damping and second-order steps nothing may be explicit: there
-//! springs go along diagonals, or by the linear solve where load comes together and where the cloth also resists
-//! bending, which is not on lines. Otherwise bending stays explicit beside diagonals, and its own bound counts with
-//! theirs.
+//! The rule: springs go along diagonals where these are in at most four families, no load comes together, and that
+//! takes three quarters of the substeps of explicit ones or fewer; otherwise they are explicit. Either way, where shear
+//! would ask for more than four times the substeps of the other bounds, or for more than the caller allows, it is left
+//! to the linear solve, as it is on meshes whose springs lie on no lines. With damping and second-order steps nothing
+//! may be explicit: there springs go along diagonals, or by the linear solve where load comes together and where the
+//! cloth also resists bending, which is not on lines. Otherwise bending stays explicit beside diagonals, and its own
+//! bound counts with theirs.
 //!
-//! Substeps, sweeps and iterations of the linear solve per frame, and CPU seconds of one thread in the first second of
-//! `curtain`, at 60 Hz and 1 %. Elsewhere than noted no more than 0.004 J/kg was gained:
+//! Substeps, sweeps and iterations of the linear solve per frame in the first second of `curtain`, at 60 Hz and 1 %.
+//! Elsewhere than noted no more than 0.004 J/kg was gained:
 //!
 //! | | explicit | linear solve | diagonals |
 //! |---|---|---|---|
-//! | 71 × 71 | 22, 22, 0.62 s | 4.0, 6.8, 32, 0.63 s | 8, 8.1, 0.33 s |
-//! | 128 × 128 | 39, 39, 3.7 s | 5.3, 12.9, 71, 3.8 s | 12, 13.1, 1.6 s |
-//! | 256 × 256 | 78, 78, 29 s | 10, 24.6, 155, 33 s | 24, 26.1, 12.9 s |
-//! | 71 × 71, shear of 200 N/m | 68, 68, 2.0 s | 4.3, 8.1, 123, 1.8 s, gains 0.17 J/kg | 8, 8.1, 0.32 s |
-//! | 71 × 71, shear of 1000 N/m | 151, 151, 4.5 s | 4.6, 9.3, 334, 4.4 s, gains 2.3 J/kg | 9, 9.0, 0.34 s |
+//! | 71 × 71 | 22, 22 | 4.0, 6.8, 32 | 8, 8.1 |
+//! | 128 × 128 | 39, 39 | 5.3, 12.9, 71 | 12, 13.1 |
+//! | 256 × 256 | 78, 78 | 10, 24.6, 155 | 24, 26.1 |
+//! | 71 × 71, shear of 200 N/m | 68, 68 | 4.3, 8.1, 123, gains 0.17 J/kg | 8, 8.1 |
+//! | 71 × 71, shear of 1000 N/m | 151, 151 | 4.6, 9.3, 334, gains 2.3 J/kg | 9, 9.0 |
 //!
 //! The count lives on the device: nothing waits for a read-back. The recording has the cap, [`Plan::most`]; substeps
 //! beyond the count do nothing. Bounds 1 and 2 and the cap come from mesh and settings alone, and the load from the
@@ -233,7 +233,8 @@ impl Substeps {
             Elasticity::Diagonals => along.is_some() && at_least(seconds / bounds.bending) <= cap,
             Elasticity::Auto => along.is_some_and(|count| {
                 let saves = !fixed && SAVING * count.max(shown).max(weight) <= shear.max(calm);
-                fits(count, calm.max(shown)) && (smooth && !bounds.gathered || shear > cap || saves)
+                let wins = !bounds.gathered && (smooth || saves) || !smooth && shear > cap;
+                fits(count, calm.max(shown)) && wins
             }),
         };
         let implicit = bounds.shear.is_finite()

@@ -90,7 +90,8 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<Shear>("shear", Domain::Fixed(1), "what springs along diagonals are told").input(),
 ];
 
-/// Sets `forces` to 0; the first stage, so later ones add to it.
+/// Sets `forces` to 0; the first stage, so later ones add to it. Also what the linear solve would start from: that is
+/// of another time when it takes over.
 pub(crate) static CLEAR_FORCE: Kernel = Kernel::new("clear_force", &SOURCE, clear_force_body);
 /// Moves the vertices of one line by what its springs do.
 pub(crate) static PROJECT_DIAGONAL: Kernel = kernel("project_diagonal", &SOURCE, project_diagonal_body).aliases(&[
@@ -152,7 +153,8 @@ pub(crate) fn fill(diagonals: &Diagonals, fields: &mut Fields) -> Result<()> {
 
 fn clear_force_body(run: &mut Run<'_>) -> Result<()> {
     let range = run.range();
-    run.write::<[f32; 4]>("forces")?.part(range).fill([0.0; 4]);
+    run.write::<[f32; 4]>("forces")?.part(range.clone()).fill([0.0; 4]);
+    run.write::<[f32; 4]>("elastic_motions")?.part(range).fill([0.0; 4]);
     Ok(())
 }
 

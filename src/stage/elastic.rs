@@ -63,7 +63,7 @@ use crate::stage::conjugate_gradient::{self, System};
 use crate::stage::fields::{Clock, Frame, Vertex, sums};
 use crate::stage::freedom::{self, Freedom};
 use crate::stage::magnitude::{grain, impulse, stiffest, tension};
-use crate::stage::springs::Around;
+use crate::stage::springs::Neighbors;
 use crate::stage::{Stage, bending, reduce};
 use crate::vector::{Triple, padded, xyz};
 
@@ -124,8 +124,9 @@ pub enum Elasticity {
     /// Forces at the end of the substep, by a linear solve.
     Implicit,
     /// Forces at the end of the substep, line by line ([`crate::solver::diagonals`]); by a linear solve where springs
-    /// do not lie on lines of few families, or where bending is too stiff to be explicit beside them. A number of
-    /// substeps that the caller names is kept, whatever the stiffness.
+    /// do not lie on lines of few families, or where bending is too stiff to be explicit beside them, or may not be
+    /// explicit (with damping and second-order steps). A number of substeps that the caller names is kept, whatever the
+    /// stiffness.
     Diagonals,
 }
 
@@ -362,11 +363,11 @@ impl Work for ApplySprings<'_, '_> {
         let zero = Wide::splat(simd, 0.0);
         let mut forces = [Vec3::ZERO; GROUP];
         for first in (0..vertices.len()).step_by(LANES) {
-            let around = Around::new(incidence, vertices.start + first..vertices.end);
-            let (here, _) = Vec3s::gather(simd, |lane| searches[around.vertex(lane)]);
+            let neighbors = Neighbors::new(incidence, vertices.start + first..vertices.end);
+            let (here, _) = Vec3s::gather(simd, |lane| searches[neighbors.vertex(lane)]);
             let mut sum = Triple::splat(zero);
-            for j in 0..around.most() {
-                let each = around.springs(j);
+            for j in 0..neighbors.most() {
+                let each = neighbors.springs(j);
                 let (there, _) = Vec3s::gather(simd, |lane| searches[each[lane][1] as usize]);
                 let (direction, across) = Vec3s::gather(simd, |lane| directions[each[lane][0] as usize]);
                 let d = there - here;

@@ -86,8 +86,8 @@ pub trait Solver: Stage {
 
     /// Largest strain accepted at the end of a substep that is not the last of its frame, where it is above the limit
     /// and [`Settings::middle_strain`](crate::Settings::middle_strain) says nothing else. The limit, unless a solver
-    /// knows better: with 1 % at a limit of 0.1 % yarn sweeps gain half a percent of the energy of a fall in `patch` and
-    /// nothing elsewhere, and fast projection three quarters.
+    /// knows better: with 1 % at a limit of 0.1 % yarn sweeps gain half a percent of the energy of a fall in `patch`
+    /// and nothing elsewhere, and fast projection three quarters.
     fn middle_strain(&self) -> f32 {
         0.0
     }

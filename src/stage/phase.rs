@@ -8,7 +8,8 @@ pub const FRAME: Phase = Phase::new("frame");
 pub const FORCES: Phase = Phase::new("forces");
 /// Prediction and commit.
 pub const STEPPING: Phase = Phase::new("stepping");
-/// The implicit elastic solve. What its loops leave is a softer force, so that a budget shortens them first.
+/// Implicit elasticity: along diagonals, or by a linear solve. What its loops leave is a softer force, so that a budget
+/// shortens them first.
 pub const ELASTIC: Phase = Phase::new("elastic").yielding();
 /// Holds and contact.
 pub const CONTACT: Phase = Phase::new("contact");

@@ -1,8 +1,8 @@
 //! Spring forces: both diagonals of every quad resist shear, f = k (|d| − l) d/|d| on the tail.
 //!
 //! Explicit integration is stable while k h²/m stays small; the substep rule keeps k h²/m ≤ 0.3 for every vertex, or
-//! the springs are integrated implicitly ([`crate::stage::elastic`]). Cost: 16 bytes per spring and end, once per
-//! substep.
+//! the springs are integrated implicitly ([`crate::solver::diagonals`], [`crate::stage::elastic`]). Cost: 16 bytes per
+//! spring and end, once per substep.
 
 use std::ops::Range;
 
@@ -87,12 +87,12 @@ impl Work for GatherSprings<'_> {
         let Self { range, vertices, springs, incidence, mut forces } = self;
         let zero = Wide::splat(simd, 0.0);
         for first in range.clone().step_by(LANES) {
-            let around = Around::new(incidence, first..range.end);
+            let neighbors = Neighbors::new(incidence, first..range.end);
             let place = |v: usize| bytemuck::cast::<Vertex, [f32; 4]>(vertices[v]);
-            let (here, _) = Vec3s::gather(simd, |lane| place(around.vertex(lane)));
+            let (here, _) = Vec3s::gather(simd, |lane| place(neighbors.vertex(lane)));
             let mut sum = Triple::splat(zero);
-            for j in 0..around.most() {
-                let each = around.springs(j);
+            for j in 0..neighbors.most() {
+                let each = neighbors.springs(j);
                 let (there, _) = Vec3s::gather(simd, |lane| place(each[lane][1] as usize));
                 let (Triple([_, _, rest]), stiffness) =
                     Vec3s::gather(simd, |lane| bytemuck::cast(springs[each[lane][0] as usize]));
@@ -114,7 +114,7 @@ impl Work for GatherSprings<'_> {
 }
 
 /// The springs at eight vertices in a row.
-pub(super) struct Around<'a> {
+pub(super) struct Neighbors<'a> {
     incidence: &'a [u32],
     /// The last one again, where there are fewer.
     vertices: [u32; LANES],
@@ -123,7 +123,7 @@ pub(super) struct Around<'a> {
     most: u32,
 }
 
-impl<'a> Around<'a> {
+impl<'a> Neighbors<'a> {
     /// The springs at the first eight of the vertices; `incidence` is the field `spring_incidence`.
     #[inline(always)]
     pub(super) fn new(incidence: &'a [u32], vertices: Range<usize>) -> Self {

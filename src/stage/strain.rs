@@ -145,7 +145,7 @@ impl Work for Measure<'_> {
                 let rest = Wide::load_array(simd, std::array::from_fn(|lane| link(lane).rest));
                 let extent = (head - tail).length();
                 let strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
-                most = most.max((a + b).simd_gt(zero).select(strain, zero));
+                most = most.max_precise((a + b).simd_gt(zero).select(strain, zero));
             }
             let most = most.to_array().into_iter().fold(0.0, f32::max);
             self.partials[self.first_group + group] = [most, 0.0];

@@ -53,15 +53,15 @@ pub(super) fn launch(dispatch: &Dispatch, mut run: Run<'_>) -> Result<()> {
 fn launch_lines(dispatch: &Dispatch, mut run: Run<'_>, parts: usize) -> Result<()> {
     let (range, lanes) = (run.range.clone(), run.arguments[0] as usize);
     let written = run.slots.iter().filter_map(|slot| match &slot.words {
-        Words::Write { words, .. } => Some(words.len()),
+        Words::Write { words, .. } => Some(4 * words.len() / slot.spec.stride),
         _ => None,
     });
-    // The shortest of them, one number per edge, tells how much there is to do.
+    // The fewest elements that it writes, one per vertex or edge, tell how much there is to do.
     if written.min().unwrap_or(0) < PARALLEL_FROM {
         return (dispatch.kernel.body)(&mut run);
     }
     run.slots.iter_mut().for_each(Slot::share);
-    // Whole bundles of lines, four or eight each, several parts per thread: lines may differ in length.
+    // Whole bundles of eight lines, several parts per thread: lines may differ in length.
     let length = (range.len() / lanes).div_ceil(4 * parts).max(1).next_multiple_of(8) * lanes;
     let mut runs = Vec::new();
     for first in range.clone().step_by(length) {

@@ -147,6 +147,7 @@ impl Builder<'_> {
                 format!("{cloth}.fabrics{at}.{}", field.trim_start_matches("swatches."))
             }
             "strain_limit"
+            | "middle_strain"
             | "stretch_min"
             | "stretch_max"
             | "area_limit"
