@@ -572,7 +572,7 @@ impl Cloth {
                 (false, true) => 2,
             },
             second_order: u32::from(settings.stepping == Stepping::Bdf2),
-            middle_limit: settings.middle_strain.unwrap_or_else(|| settings.method.solver().middle_strain()).max(limit),
+            middle_limit: settings.middle_limit(&self.basis.step_bounds, limit),
             mean_mass: self.basis.mean_mass,
             constrained: constrained.into(),
             expected_load: plan.expected_load,
