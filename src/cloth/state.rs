@@ -3,6 +3,7 @@
 use glam::Vec4;
 
 use super::{Cloth, Engine};
+use crate::cloth::report::Dispatches;
 use crate::cloth::settings::resolution;
 use crate::engine::cpu;
 use crate::engine::fields::Fields;
@@ -44,7 +45,7 @@ impl Cloth {
         self.settings.check_limit(resolution(&self.basis.mesh, positions))?;
         self.check_device()?;
         self.relocation = None;
-        (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, 0);
+        (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, Dispatches::default());
         self.forget_commands()?;
         self.anchor_anew(None)?;
         write_state(&mut self.fields, &self.basis.mesh, positions, velocities)?;
