@@ -1,4 +1,5 @@
-// Strain of an edge, | |d|/l − clamp(|d|/l, σ_min, σ_max) |, and its largest value per workgroup.
+// Strain of an edge, | |d|/l − clamp(|d|/l, σ_min, σ_max) |, and its largest value per workgroup. Where edges have
+// limits of their own, it is measured by them: what is at its limit counts as if it were at the common one.
 
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> vertices: array<Vertex>;
@@ -6,6 +7,28 @@
 @group(0) @binding(3) var<storage, read_write> partials: array<vec2<f32>>;
 @group(0) @binding(4) var<storage, read_write> best_displacements: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read> meters: array<Meters>;
+@group(0) @binding(6) var<storage, read> edge_limits: array<f32>;
+
+fn strain_of(edge: Link) -> f32 {
+    let a = vertices[edge.tail];
+    let b = vertices[edge.head];
+    if (a.inverse_mass + b.inverse_mass == 0.0) {
+        return 0.0;
+    }
+    // Of the positions as they will be committed, rounded: the limit is promised for those.
+    let d = (b.position + displacements[edge.head].xyz) - (a.position + displacements[edge.tail].xyz);
+    let extent = length(d);
+    return abs(extent - banded_length(extent, edge.rest)) / edge.rest;
+}
+
+// The common limit over that of an edge: 0 stands for the common one, less than 0 for one that is not above it.
+fn measure_of(own: f32) -> f32 {
+    if (own == 0.0) {
+        return 1.0;
+    }
+    let limit = select(own, min(-own, frame.strain_limit), own < 0.0);
+    return frame.strain_limit / limit;
+}
 
 @compute @workgroup_size(GROUP)
 fn measure_strain(invocation: Invocation) {
@@ -15,15 +38,24 @@ fn measure_strain(invocation: Invocation) {
     let e = element(invocation);
     var strain = 0.0;
     if (e < range.end) {
-        let edge = edges[e];
-        let a = vertices[edge.tail];
-        let b = vertices[edge.head];
-        if (a.inverse_mass + b.inverse_mass > 0.0) {
-            // Of the positions as they will be committed, rounded: the limit is promised for those.
-            let d = (b.position + displacements[edge.head].xyz) - (a.position + displacements[edge.tail].xyz);
-            let extent = length(d);
-            strain = abs(extent - banded_length(extent, edge.rest)) / edge.rest;
-        }
+        strain = strain_of(edges[e]);
+    }
+    let most = group_max(strain, invocation.lane);
+    if (invocation.lane == 0u && e < range.end) {
+        partials[group_index(invocation)] = vec2<f32>(most, 0.0);
+    }
+}
+
+// The same where edges have limits of their own.
+@compute @workgroup_size(GROUP)
+fn measure_limited_strain(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let e = element(invocation);
+    var strain = 0.0;
+    if (e < range.end) {
+        strain = strain_of(edges[e]) * measure_of(edge_limits[e]);
     }
     let most = group_max(strain, invocation.lane);
     if (invocation.lane == 0u && e < range.end) {

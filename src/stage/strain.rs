@@ -2,6 +2,10 @@
 //!
 //! With the default band σ_min = σ_max = 1 this is | |d|/l − 1 |. Edges with both ends pinned are left out: no
 //! projection can move them; the report counts those over the limit as infeasible.
+//!
+//! Edges may have limits of their own ([`crate::mesh::EdgeLimit`]). Then strain is measured by them: times the common
+//! limit over that of the edge, so that what is at its own limit counts as if it were at the common one, and all that
+//! decides by the largest strain stays as it is.
 
 use fearless_simd::{Simd, prelude::*};
 use glam::Vec4;
@@ -25,6 +29,11 @@ static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain
 pub(crate) static MEASURE_STRAIN: Kernel =
     Kernel::new("measure_strain", &SOURCE, measure_strain_body).aliases(&[("partials", "strain_partials")]);
 
+/// The same where edges have limits of their own.
+pub(crate) static MEASURE_LIMITED_STRAIN: Kernel =
+    Kernel::new("measure_limited_strain", &SOURCE, measure_limited_strain_body)
+        .aliases(&[("partials", "strain_partials")]);
+
 /// Keeps the best state of a last substep.
 pub(crate) static KEEP_BEST: Kernel = Kernel::new("keep_best", &SOURCE, keep_best_body);
 /// Takes it back.
@@ -40,7 +49,8 @@ pub fn record(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
 
 /// Records measuring alone.
 pub fn measure(recorder: &mut Recorder<'_>) {
-    recorder.dispatch(&MEASURE_STRAIN, Domain::EDGES);
+    let limited = recorder.sizes().of(Domain::LIMITS) > 0;
+    recorder.dispatch(if limited { &MEASURE_LIMITED_STRAIN } else { &MEASURE_STRAIN }, Domain::EDGES);
 }
 
 /// Records keeping the state that was judged last, if it is the best of the last substep so far.
@@ -91,10 +101,22 @@ fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
+    measure_by(run, &[])
+}
+
+fn measure_limited_strain_body(run: &mut Run<'_>) -> Result<()> {
+    let edge_limits = run.read::<f32>("edge_limits")?;
+    measure_by(run, &edge_limits[run.range()])
+}
+
+/// `limits` are those of the edges of the dispatch, or none.
+fn measure_by(run: &mut Run<'_>, limits: &[f32]) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let range = run.range();
     lanes::widest(Measure {
         band: Band::of(run.one::<Frame>("frame")?),
+        common: run.one::<Frame>("frame")?.strain_limit,
+        limits,
         edges: &edges[range.clone()],
         vertices: run.read::<Vertex>("vertices")?,
         displacements: run.read::<[f32; 4]>("displacements")?,
@@ -106,11 +128,21 @@ fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
 
 struct Measure<'a> {
     band: Band,
+    common: f32,
+    limits: &'a [f32],
     edges: &'a [Link],
     vertices: &'a [Vertex],
     displacements: &'a [[f32; 4]],
     first_group: usize,
     partials: Write<'a, [f32; 2]>,
+}
+
+/// The common limit over that of an edge: 0 stands for the common one, less than 0 for one that is not above it.
+fn measure_of(own: f32, common: f32) -> f32 {
+    if own == 0.0 {
+        return 1.0;
+    }
+    common / if own < 0.0 { common.min(-own) } else { own }
 }
 
 impl Work for Measure<'_> {
@@ -128,7 +160,7 @@ impl Work for Measure<'_> {
             let mut most = zero;
             let mut before = None;
             // As many edges at once as there are lanes; the last ones are measured as often as it takes.
-            for eight in edges.chunks(LANES) {
+            for (number, eight) in edges.chunks(LANES).enumerate() {
                 let link = |lane: usize| &eight[lane.min(eight.len() - 1)];
                 let (head, b) = Vec3s::gather(simd, |lane| at(link(lane).head));
                 // Along a yarn an edge starts where the one before ended, and its tail is known.
@@ -144,7 +176,12 @@ impl Work for Measure<'_> {
                 before = Some((link(LANES - 1).head, head, b));
                 let rest = Wide::load_array(simd, std::array::from_fn(|lane| link(lane).rest));
                 let extent = (head - tail).length();
-                let strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
+                let mut strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
+                if !self.limits.is_empty() {
+                    let own = &self.limits[group * GROUP + number * LANES..];
+                    let measure = |lane: usize| measure_of(own[lane.min(eight.len() - 1)], self.common);
+                    strain = strain * Wide::load_array(simd, std::array::from_fn(measure));
+                }
                 most = most.max_precise((a + b).simd_gt(zero).select(strain, zero));
             }
             let most = most.to_array().into_iter().fold(0.0, f32::max);
