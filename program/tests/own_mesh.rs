@@ -220,6 +220,22 @@ fn texture_coordinates_come_out_again() {
     };
     assert_eq!(corners(&after), corners(&before));
     assert_eq!(corners(&after)[4], [0.6, 1.0]);
+    // Also of several meshes that a scene file names; a cloth without any leaves none for the others.
+    let scene = |other: &str| {
+        let text =
+            format!("[[cloth]]\nmesh = \"seam.obj\"\n[[cloth]]\n{other}\n[cloth.start]\ntranslation = [0, 1, 0]\n");
+        std::fs::write(path.join("two.toml"), text).expect("a file");
+        let Finished { code, stderr, .. } = run(path, "run two.toml --seconds 0.05 --backend cpu --out two --quiet");
+        assert_eq!((code, stderr.len()), (Some(0), 0), "{stderr:?}");
+        // The rest shapes are in one place: what is equal there must not be joined.
+        let options = Options { weld: None, ..Options::default() };
+        import::read(&path.join("two/rest.obj"), &options).expect("a mesh")
+    };
+    let both = scene("mesh = \"seam.obj\"");
+    assert_eq!(corners(&both), [corners(&before), corners(&before)].concat());
+    let numbers = both.descriptor.faces.iter().flat_map(|face| face.vertices().to_vec());
+    assert_eq!(numbers.max(), Some(11), "the second cloth has vertices of its own");
+    assert!(scene("generator = \"sheet\"\nsize = 3").render.uvs.is_empty());
 }
 
 /// What is held with a weight sags by its load over the stiffness, the less the larger the weight; weights of 0 and 1
