@@ -11,6 +11,7 @@ struct Frame {
     least_substeps: u32, most_substeps: u32, commanded: u32, second_order: u32,
     middle_limit: f32, mean_mass: f32, constrained: u32, expected_load: f32,
     load_scale: f32, load_margin: f32, missed_load: f32, memory: f32,
+    least_limit: f32, padding: u32, more_padding: vec2<u32>,
 }
 struct Clock { h: f32, substep: u32, substeps: u32, load: f32, span: f32, recall: f32, force: f32, previous: f32 }
 struct Meters {

@@ -1,4 +1,4 @@
-// Jacobi edge projection: every edge proposes a pull, every vertex takes a blend of the proposals.
+// Jacobi edge projection: every edge proposes a pull on its ends, of which both take the same share.
 
 struct JacobiLive { relaxation: f32, blend: f32 } // ω, α
 
@@ -21,16 +21,18 @@ fn correct_edge(invocation: Invocation) {
     let stretch = stretch_of(edge);
     var pull = vec3<f32>();
     if (stretch.w > 0.0) {
-        let size = (stretch.extent - stretch.wanted) / stretch.w;
+        let size = share(edge) * ((stretch.extent - stretch.wanted) / stretch.w);
         pull = size * stretch.n;
-        tensions[e] += (size * clock.force) * (0.5 * (blend(edge.tail) + blend(edge.head)));
+        tensions[e] += size * clock.force;
     }
     corrections[e] = vec4<f32>(pull, 0.0);
 }
 
-// Weight of one proposal at a free vertex: all its edges count, in range or not.
-fn blend(v: u32) -> f32 {
-    return jacobi.relaxation / (f32(edge_incidence[v + 1u] - edge_incidence[v]) + jacobi.blend);
+// What is taken of a proposal, at both ends alike: all edges count there, in range or not.
+fn share(edge: Link) -> f32 {
+    let tail = edge_incidence[edge.tail + 1u] - edge_incidence[edge.tail];
+    let head = edge_incidence[edge.head + 1u] - edge_incidence[edge.head];
+    return jacobi.relaxation / (f32(max(tail, head)) + jacobi.blend);
 }
 
 @compute @workgroup_size(GROUP)
@@ -41,20 +43,14 @@ fn gather_corrections(invocation: Invocation) {
     }
     let inverse_mass = vertices[v].inverse_mass;
     var pull = vec3<f32>();
-    var taken = vec3<f32>();
     for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
         let entry = edge_incidence[k];
-        let edge = edges[entry / 2u];
-        let at_head = (entry & 1u) == 1u;
-        let proposal = select(1.0, -1.0, at_head) * corrections[entry / 2u].xyz;
-        pull += blend(v) * proposal;
-        taken += blend(select(edge.head, edge.tail, at_head)) * proposal;
+        pull += select(1.0, -1.0, (entry & 1u) == 1u) * corrections[entry / 2u].xyz;
     }
     if (inverse_mass > 0.0) {
         displacements[v] += vec4<f32>(apply_inverse_mass(v, inverse_mass, pull), 0.0);
     }
-    // Pins and constraints bear what the neighbors took of the proposals.
     if (bears(inverse_mass)) {
-        reactions[v] += vec4<f32>(clock.force * borne(v, inverse_mass, taken), 0.0);
+        reactions[v] += vec4<f32>(clock.force * borne(v, inverse_mass, pull), 0.0);
     }
 }

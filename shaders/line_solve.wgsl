@@ -109,7 +109,7 @@ fn kept_strain(line: Line, part: f32) -> f32 {
     if (sum.y == 0.0) {
         return 0.0;
     }
-    let most = part * frame.strain_limit;
+    let most = part * frame.least_limit;
     return clamp(sum.x / sum.y, -most, most);
 }
 

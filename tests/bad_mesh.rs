@@ -154,12 +154,13 @@ fn masses() {
         let error = error(|mesh| mesh.mass = Mass::Density(bad));
         assert_error!(error, Error::OutOfRange { field: "mass.density", index: None, .. });
     }
-    let swatch = || Swatch { faces: vec![0], density: 0.1, shear: 1.0, bending: 1e-5 };
+    let swatch = || Swatch { faces: vec![0], density: 0.1, shear: 1.0, bending: 1e-5, strain_limit: None };
     for bad in [-1.0, f32::NAN, f32::INFINITY] {
         let cases = [
             ("swatches.density", Swatch { density: bad, ..swatch() }),
             ("swatches.shear", Swatch { shear: bad, ..swatch() }),
             ("swatches.bending", Swatch { bending: bad, ..swatch() }),
+            ("swatches.strain_limit", Swatch { strain_limit: Some(bad), ..swatch() }),
             ("swatches.faces", Swatch { faces: vec![0, 9], ..swatch() }),
         ];
         for (expected, wrong) in cases {

@@ -96,6 +96,8 @@ fn calls(gpu: &Gpu, checkpoint: Vec<u8>) -> Vec<(&'static str, Call)> {
         ("snapshot_async", Box::new(|cloth| pollster::block_on(cloth.snapshot_async()).map(nothing))),
         ("velocities", Box::new(|cloth| cloth.velocities().map(nothing))),
         ("velocities_async", Box::new(|cloth| pollster::block_on(cloth.velocities_async()).map(nothing))),
+        ("contacts", Box::new(|cloth| cloth.contacts().map(nothing))),
+        ("contacts_async", Box::new(|cloth| pollster::block_on(cloth.contacts_async()).map(nothing))),
         ("previous_positions", Box::new(|cloth| cloth.previous_positions().map(nothing))),
         ("previous_positions_async", {
             Box::new(|cloth| pollster::block_on(cloth.previous_positions_async()).map(nothing))

@@ -41,13 +41,10 @@ fn gain(name: &str, settings: Settings) -> f64 {
 
 /// What may be gained. A projection to a limit of 1 % leaves strain that the next one turns into a little motion.
 /// Euler's steps take that away, those of second order keep it: a percent or two, which comes and goes with the swing.
-/// The blends of Jacobi keep no momentum.
 fn allowed(solver: &str, stepping: Stepping) -> f64 {
     match (solver, stepping) {
-        ("jacobi", Stepping::Euler) => 0.05,
-        ("jacobi", _) => 0.2,
-        ("fast-projection", Stepping::Euler) => 0.015,
-        ("fast-projection", _) => 0.04,
+        ("jacobi" | "fast-projection", Stepping::Euler) => 0.015,
+        ("jacobi" | "fast-projection", _) => 0.04,
         (_, Stepping::Euler) => 0.002,
         _ => 0.02,
     }

@@ -409,6 +409,14 @@ fn errors_name_place_and_key_and_suggest() {
             with("[cloth.groups]\nhem = [0, 1, 4, 5]\n[[cloth.fabrics]]\ngroup = \"hem\"\nshear = -1"),
             "8:1: `cloth.fabrics[0].shear` is -1, but must be finite and not negative",
         ),
+        (
+            with("[cloth.groups]\nhem = [0, 1, 4, 5]\n[[cloth.fabrics]]\ngroup = \"hem\"\nstrain_limit = 5"),
+            "8:1: `cloth.fabrics[0].strain_limit` is 5, but must be above 0 and below 1 (100%)",
+        ),
+        (
+            with("[cloth.groups]\nhem = [0, 1, 4, 5]\n[[cloth.fabrics]]\ngroup = \"hem\"\nstrain_limit = 1e-9"),
+            "8:1: a strain limit of 1e-9 is below",
+        ),
         (with("[[cloth.fabrics]]\ncolor = \"red\""), "5:9: `cloth.fabrics[0].color` is none: a color is six hexa"),
         (with("[[pins]]\ncolor = \"ff0000\""), "5:1: `pins[0].color` is for mesh files whose vertices have colors"),
         ("cloth = []".to_owned(), "1:9: `cloth` is an empty list"),
@@ -435,7 +443,7 @@ fn errors_name_place_and_key_and_suggest() {
         (with("[[pins]]\nat = \"top-lefd\""), "5:6: `pins[0].at` is \"top-lefd\"; did you mean `top-left`?"),
         (with("[[pins]]\nindices = [16]"), "5:1: `pins[0].indices` names vertex 16, but there are only 16"),
         (with("[[pins]]\nindices = [-1]"), "5:12: `pins[0].indices[0]` is -1, but must be in 0 … 4294967295"),
-        (with("[[pins]]"), "4:1: `pins[0]` needs one of the keys at, box, color, group, indices and plane"),
+        (with("[[pins]]"), "4:1: `pins[0]` needs one of the keys at, box, channel, color, group, indices and plane"),
         (with("[[pins]]\ngroup = \"x\""), "5:1: `pins[0].group` is \"x\"; the cloth has no groups"),
         (with("[[pins]]\nbox = { min = [9, 9, 9], max = [9, 9, 9] }"), "4:1: `pins[0]` has no vertex"),
         (
@@ -447,6 +455,17 @@ fn errors_name_place_and_key_and_suggest() {
         (
             with("[[pins]]\nat = \"top\"\nhold = { soft = 0 }"),
             "6:17: `pins[0].hold.soft` must be above 0 and at most 1e12 N/m",
+        ),
+        (with("[[pins]]\nat = \"top\"\nhold = { weight = 1.5 }"), "6:19: `pins[0].hold.weight` must be in [0, 1]"),
+        (
+            with("[[pins]]\nat = \"top\"\nhold = { weight = 0.5, soft = 2 }"),
+            "6:8: `pins[0].hold` must be \"fixed\", or have one of the keys line, plane, soft and weight",
+        ),
+        (with("[[pins]]\nchannel = \"red\""), "5:1: `pins[0].channel` is for mesh files whose vertices have colors"),
+        (with("[[pins]]\nchannel = \"rad\""), "5:11: `pins[0].channel` is \"rad\"; did you mean `red`?"),
+        (
+            with("[[pins]]\nchannel = \"red\"\nhold = \"fixed\""),
+            "6:8: `pins[0].hold` cannot be said beside a channel, whose colors say how vertices are held",
         ),
         (
             with("[[pins]]\nat = \"top\"\n[pins.motion]\nkeys = [{ time = 0, translation = [1, 0, 0] }]"),
@@ -1031,6 +1050,89 @@ fn colors_choose_pins_and_fabrics() {
     assert_eq!(stiffness, [7.0, 7.0, 20.0, 20.0]);
     let again = SceneFile::parse(&file.to_toml(), "again", Some(&scene)).unwrap().scene().unwrap();
     assert_eq!(again.mesh, mesh);
+}
+
+/// A fabric of a group holds its own limit, which is written again.
+#[test]
+fn fabrics_of_groups_have_limits_of_their_own() {
+    let text = "[cloth]\ngenerator = \"sheet\"\nsize = 9\nplane = \"xy\"\n[cloth.groups]\nband = [0, 1, 2, 9, 10, 11]\n\
+                [[cloth.fabrics]]\ngroup = \"band\"\nstrain_limit = 0.002\n[[pins]]\nat = \"top-left\"";
+    let file = SceneFile::parse(text, "limits", None).unwrap();
+    let scene = file.scene().unwrap();
+    let own: Vec<f32> = scene.mesh.edge_limits().iter().filter_map(|limit| limit.own()).collect();
+    assert_eq!(own, [0.002; 7], "two faces have seven sides");
+    let again = SceneFile::parse(&file.to_toml(), "again", None).unwrap().scene().unwrap();
+    assert_eq!(again.mesh, scene.mesh);
+    play(&scene, 30, |frame, cloth| {
+        let snapshot = cloth.snapshot().unwrap();
+        assert_eq!(snapshot.report.converged, Some(true), "frame {frame}");
+        for (edge, limit) in scene.mesh.edges().iter().zip(scene.mesh.edge_limits()) {
+            let [a, b] = [edge.tail, edge.head].map(|end| snapshot.positions[end as usize].map(f64::from));
+            let length = (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt();
+            let strain = (length / f64::from(edge.rest) - 1.0).abs();
+            assert!(strain <= f64::from(limit.beside(0.01)), "frame {frame}: {edge:?} {strain}");
+        }
+    });
+}
+
+/// What is painted black falls, what is red is pinned, and what is between hangs on springs that grow with the weight.
+#[test]
+fn a_channel_of_colors_has_the_weights_of_pins() {
+    let directory = folder();
+    let scene = directory.path().join("scene");
+    // Four points that nothing joins but a line each: each hangs alone.
+    let reds = [0.0, 0.2, 0.6, 1.0];
+    let points: String =
+        reds.iter().enumerate().map(|(x, red)| format!("v {x} 0 0 {red} 0 0\nv {x} -1 0 0 0 0\n")).collect();
+    std::fs::write(scene.join("ropes.obj"), points + "l 1 2\nl 3 4\nl 5 6\nl 7 8\n").expect("a file");
+    let text = "[cloth]\nmesh = \"ropes.obj\"\ndensity = 0.2\n[world]\ndrag = 6.0\n[[pins]]\nchannel = \"red\"";
+    let file = SceneFile::parse(text, "ropes", Some(&scene)).unwrap();
+    let built = file.scene().unwrap();
+    assert_eq!(built.mesh.pins(), [6]);
+    let holds: Vec<_> =
+        built.script.pins.iter().map(|group| (group.vertices().to_vec(), group.hold.unwrap())).collect();
+    let stiffness = |weight: f32| 10.0 * weight / (1.0 - weight);
+    assert_eq!(
+        holds,
+        [
+            (vec![2], Hold::Soft { stiffness: stiffness(0.2) }),
+            (vec![4], Hold::Soft { stiffness: stiffness(153.0 / 255.0) })
+        ]
+    );
+    let again = SceneFile::parse(&file.to_toml(), "again", Some(&scene)).unwrap().scene().unwrap();
+    assert_eq!((again.mesh, again.script), (built.mesh.clone(), built.script.clone()));
+    let mut sags = [0.0; 4];
+    play(&built, 600, |_, cloth| {
+        let positions = cloth.snapshot().unwrap().positions;
+        sags = [0, 2, 4, 6].map(|vertex| -f64::from(positions[vertex][1]));
+    });
+    // A rope of 1 m weighs 0.2 kg: 0.785 m and 0.131 m.
+    for (sag, weight) in [(sags[1], 0.2), (sags[2], 0.6)] {
+        let expected = 0.2 * 9.81 / f64::from(stiffness(weight));
+        assert!((sag / expected - 1.0).abs() < 0.02, "{weight}: {sag} m, not {expected} m");
+    }
+    assert!(sags[0] > 5.0 && sags[3] == 0.0, "{sags:?}");
+    // With an end all of it is held by the script.
+    let text = text.to_owned() + "\nuntil = 0.1";
+    let built = SceneFile::parse(&text, "ropes", Some(&scene)).unwrap().scene().unwrap();
+    assert_eq!((built.mesh.pins().len(), built.script.pins.len()), (0, 3));
+    assert_eq!(built.script.pins[2].hold, Some(Hold::Fixed));
+}
+
+/// One weight for an entry: its ends are a pin and nothing.
+#[test]
+fn weights_of_a_file_are_soft_holds() {
+    let pinned = |weight: &str| {
+        let text =
+            format!("[cloth]\ngenerator = \"sheet\"\nsize = 4\n[[pins]]\nat = \"top\"\nhold = {{ weight = {weight} }}");
+        let file = SceneFile::parse(&text, "w", None).unwrap();
+        let scene = file.scene().unwrap();
+        assert_eq!(SceneFile::parse(&file.to_toml(), "w", None).unwrap().scene().unwrap().script, scene.script);
+        (scene.mesh.pins().len(), scene.script.pins.iter().map(|group| group.hold).collect::<Vec<_>>())
+    };
+    assert_eq!(pinned("1"), (4, vec![]));
+    assert_eq!(pinned("0.75"), (0, vec![Some(Hold::Soft { stiffness: 30.0 })]));
+    assert_eq!(pinned("0"), (0, vec![]));
 }
 
 #[test]

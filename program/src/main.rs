@@ -13,6 +13,7 @@ mod run;
 mod scene;
 #[cfg(test)]
 mod schema;
+mod settle;
 mod signals;
 mod summary;
 #[cfg(feature = "validate")]
@@ -103,6 +104,7 @@ impl From<Outcome> for ExitCode {
 }
 
 fn main() -> ExitCode {
+    settle::settle();
     // wgpu logs at length what also arrives here as an error; who wants to read it sets RUST_LOG.
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("off")).init();
     let arguments = match arguments() {

@@ -1,5 +1,6 @@
 //! `taut run --mesh`: somebody's own mesh instead of a scene.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -7,9 +8,9 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use taut::io::import::{self, DroppedFace, ImportReport, Imported, RenderMesh, SCALES, Warp};
-use taut::scene::Material;
-use taut::scene::file::{Color, ImportedCloth};
-use taut::{Mass, Mesh, MeshQuality, Scene};
+use taut::scene::file::{Channel, Color, ImportedCloth};
+use taut::scene::{Material, PinGroup};
+use taut::{Face, Hold, Mass, Mesh, MeshQuality, Scene};
 
 use crate::output::count;
 use crate::world::WorldOptions;
@@ -36,7 +37,9 @@ pub(crate) struct MeshOptions {
     scale: Option<f32>,
 
     /// Hold vertices of the mesh where they are; repeatable. index:0,5,9-12 as the file counts them, from 0;
-    /// box:X,Y,Z,X,Y,Z for two corners in m; group:NAME; color:RRGGBB or color:RRGGBB~8 for ±8 of 255 per channel
+    /// box:X,Y,Z,X,Y,Z for two corners in m; group:NAME; color:RRGGBB or color:RRGGBB~8 for ±8 of 255 per channel. With
+    /// @W at the end they hang on springs instead, of 10 N/m · W/(1 − W), from free (@0) to pinned (@1); channel:red,
+    /// green, blue or alpha takes each vertex's own weight from its color
     #[arg(long = "pin", value_name = "WHICH", requires = "mesh", value_parser = pin)]
     pins: Vec<Pin>,
 }
@@ -46,6 +49,8 @@ pub(crate) struct MeshOptions {
 struct Pin {
     text: String,
     which: Which,
+    /// From 0, free, to 1, pinned.
+    weight: f32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +59,7 @@ enum Which {
     Box { min: [f32; 3], max: [f32; 3] },
     Group(String),
     Color(Color),
+    Channel(Channel),
 }
 
 /// What meshes have besides the scene that was made of them.
@@ -61,7 +67,7 @@ enum Which {
 pub(crate) struct Origin {
     /// At least one.
     parts: Vec<Part>,
-    /// What is drawn where all of the cloth is one mesh; else empty.
+    /// What is drawn where all of the cloth is from meshes with texture coordinates; else empty.
     pub(crate) render: RenderMesh,
 }
 
@@ -86,16 +92,25 @@ impl MeshOptions {
             ..Default::default()
         };
         let mut imported = import::read(file, &options)?;
-        let mut pins = Vec::new();
+        // Where several options have a vertex, the largest weight holds it.
+        let mut weights: BTreeMap<u32, f32> = BTreeMap::new();
         for pin in &self.pins {
-            let chosen = pin.of(&imported).with_context(|| format!("--pin {}", pin.text))?;
-            ensure!(!chosen.is_empty(), "--pin {} holds no vertex", pin.text);
-            pins.extend(chosen);
+            let chosen = pin.weights(&imported).with_context(|| format!("--pin {}", pin.text))?;
+            ensure!(chosen.iter().any(|(_, vertices)| !vertices.is_empty()), "--pin {} holds no vertex", pin.text);
+            for (weight, vertex) in chosen.iter().flat_map(|(weight, all)| all.iter().map(move |one| (*weight, *one))) {
+                let most = weights.entry(vertex).or_default();
+                *most = most.max(weight);
+            }
         }
-        pins.sort_unstable();
-        pins.dedup();
-        let pinned = pins.len();
-        imported.descriptor.pins = pins;
+        weights.retain(|_, weight| *weight > 0.0);
+        let pinned = weights.len();
+        let hard = weights.iter().filter(|(_, weight)| **weight == 1.0);
+        imported.descriptor.pins = hard.map(|(vertex, _)| *vertex).collect();
+        // By the bits of their weights, which are in the order of the numbers.
+        let mut soft: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (vertex, weight) in weights.iter().filter(|(_, weight)| **weight < 1.0) {
+            soft.entry(weight.to_bits()).or_default().push(*vertex);
+        }
         let material = world.material();
         if let Some(Material { density, shear, bending, .. }) = material {
             imported.descriptor.mass = Mass::Density(density);
@@ -107,6 +122,11 @@ impl MeshOptions {
         let (report, quality, render) = (imported.report, mesh.quality(), imported.render);
         let part = Part { file: file.display().to_string(), report, quality, pinned };
         let mut scene = Scene::new(name, mesh, start);
+        for (weight, vertices) in soft {
+            let mut group = PinGroup::new(&vertices, &scene.start)?;
+            group.hold = Some(Hold::weighted(f32::from_bits(weight))?).filter(|hold| *hold != Hold::Free);
+            scene.script.pins.extend(group.hold.is_some().then_some(group));
+        }
         scene.settings.damping = material.map_or(scene.settings.damping, |material| material.damping);
         Ok(Some((scene, Origin { parts: vec![part], render })))
     }
@@ -118,6 +138,12 @@ impl MeshOptions {
 }
 
 impl Pin {
+    /// The vertices of each weight.
+    fn weights(&self, imported: &Imported) -> Result<Vec<(f32, Vec<u32>)>> {
+        let Which::Channel(channel) = self.which else { return Ok(vec![(self.weight, self.of(imported)?)]) };
+        Ok(channel.weights(imported.colors.as_ref().context(COLORLESS)?))
+    }
+
     fn of(&self, imported: &Imported) -> Result<Vec<u32>> {
         Ok(match &self.which {
             Which::Indices(ranges) => {
@@ -148,11 +174,15 @@ impl Pin {
             }
             Which::Color(color) => {
                 let colors = imported.colors.as_ref();
-                color.among(colors.context("the vertices of the file have no colors")?)
+                color.among(colors.context(COLORLESS)?)
             }
+            // Its vertices have several weights.
+            Which::Channel(_) => Vec::new(),
         })
     }
 }
+
+const COLORLESS: &str = "the vertices of the file have no colors";
 
 /// Names with commas between them, as many as one can read.
 fn some<'a>(names: impl Iterator<Item = &'a String>) -> String {
@@ -165,10 +195,14 @@ impl Origin {
     /// What was found in the mesh files of a scene's cloths, if it has any.
     pub(crate) fn of(imports: Vec<ImportedCloth>, mesh: &Mesh) -> Option<Self> {
         let mut render = RenderMesh::default();
-        if let [only] = &imports[..]
-            && only.render.faces.len() == mesh.faces().len()
-        {
-            render = only.render.clone();
+        let faces: usize = imports.iter().map(|cloth| cloth.render.faces.len()).sum();
+        // A cloth without texture coordinates leaves none for the others: the pattern of all is drawn in one way.
+        if faces == mesh.faces().len() && imports.iter().all(|cloth| !cloth.render.uvs.is_empty()) {
+            let mut first = 0;
+            for cloth in &imports {
+                append(&mut render, &cloth.render, first);
+                first += cloth.report.particles as u32;
+            }
         }
         let part = |cloth: ImportedCloth| {
             let ImportedCloth { file, report, quality, pinned, .. } = cloth;
@@ -196,6 +230,21 @@ impl Origin {
             }
         }
     }
+}
+
+/// Adds what is drawn of another cloth, whose particles begin with number `first`.
+fn append(render: &mut RenderMesh, next: &RenderMesh, first: u32) {
+    let drawn = render.particle_of.len() as u32;
+    let face = |face: &Face| match *face {
+        Face::Triangle(vertices) => Some(Face::Triangle(vertices.map(|vertex| vertex + drawn))),
+        Face::Quad(vertices) => Some(Face::Quad(vertices.map(|vertex| vertex + drawn))),
+        // There are no others yet.
+        _ => None,
+    };
+    render.particle_of.extend(next.particle_of.iter().map(|particle| particle + first));
+    render.uvs.extend(&next.uvs);
+    render.faces.extend(next.faces.iter().filter_map(face));
+    render.triangles.extend(next.triangles.iter().map(|triangle| triangle.map(|vertex| vertex + drawn)));
 }
 
 impl Part {
@@ -296,16 +345,28 @@ fn scale(text: &str) -> Result<f32, String> {
 }
 
 fn pin(text: &str) -> Result<Pin, String> {
-    let forms = "must be index:0,5,9-12, box:X,Y,Z,X,Y,Z, group:NAME or color:RRGGBB";
+    let forms =
+        "must be index:0,5,9-12, box:X,Y,Z,X,Y,Z, group:NAME, color:RRGGBB, each perhaps with @WEIGHT, or channel:red";
     let (kind, rest) = text.split_once(':').ok_or(forms)?;
+    let (rest, weight) = match rest.rsplit_once('@') {
+        Some((rest, weight)) => (rest, weight.parse().ok().filter(|weight| (0.0..=1.0).contains(weight))),
+        None => (rest, Some(1.0)),
+    };
+    let weight: f32 = weight.ok_or("a weight is a number from 0, free, to 1, pinned")?;
+    let weighted = text.contains('@');
     let which = match kind {
         "index" => Which::Indices(indices(rest)?),
         "box" => corners(rest)?,
         "group" if !rest.is_empty() => Which::Group(rest.to_owned()),
         "color" => Which::Color(rest.parse()?),
+        "channel" if weighted => return Err("a channel has the weights itself".to_owned()),
+        "channel" => {
+            let known = || format!("a channel is one of {}", Channel::NAMES.join(", "));
+            Which::Channel(Channel::named(rest).ok_or_else(known)?)
+        }
         _ => return Err(forms.to_owned()),
     };
-    Ok(Pin { text: text.to_owned(), which })
+    Ok(Pin { text: text.to_owned(), which, weight })
 }
 
 fn indices(text: &str) -> Result<Vec<RangeInclusive<usize>>, String> {
@@ -344,6 +405,13 @@ mod tests {
         let unit = Which::Box { min: [-1.0, 0.0, 0.5], max: [1.0, 2.0, 1.5] };
         assert_eq!(which("box:1,0,0.5,-1,2,1.5"), Ok(unit));
         assert!(matches!(which("color:#ff8000~8"), Ok(Which::Color(_))));
+        assert!(matches!(which("channel:alpha"), Ok(Which::Channel(_))));
+        let weight = |text: &str| pin(text).map(|pin| pin.weight);
+        assert_eq!(
+            [weight("group:a"), weight("group:a@0.25"), weight("color:ff0000~8@0")],
+            [Ok(1.0), Ok(0.25), Ok(0.0)]
+        );
+        assert_eq!(which("group:a@b@0.5"), Ok(Which::Group("a@b".to_owned())));
         for text in [
             "",
             "corner",
@@ -362,6 +430,11 @@ mod tests {
             "color:ff0000~x",
             "color:ff0000~-1",
             "color:ffééé",
+            "group:a@",
+            "group:a@1.1",
+            "group:a@nan",
+            "channel:pink",
+            "channel:red@0.5",
         ] {
             assert!(pin(text).is_err(), "{text}");
         }

@@ -21,7 +21,7 @@ use crate::summary::Tally;
 /// The name of the file.
 pub(crate) const NAME: &str = "run.taut";
 /// Version of the file.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// Lines are shorter.
 const LONGEST_LINE: u64 = 1 << 16;
 
@@ -50,7 +50,8 @@ fn summed(value: &dyn fmt::Debug) -> String {
 impl Identity {
     /// That of a scene with the settings that it is run with.
     pub(crate) fn new(options: &SubjectOptions, scene: &Scene, settings: &Settings, size: Option<u32>) -> Self {
-        let around = (scene.mesh.positions(), &scene.start, &scene.solids, &scene.script);
+        let limits = scene.mesh.edge_limits();
+        let around = (scene.mesh.positions(), limits, &scene.start, &scene.solids, &scene.script);
         Self(vec![
             ("scene", scene.name.to_string()),
             ("size", size.map_or_else(|| scene.mesh.vertex_count(), |size| size as usize).to_string()),

@@ -17,7 +17,7 @@ use taut::{Backend, Cloth, Gpu, Mesh, Pose, Scene, Settings, Solid};
 
 use crate::Outcome;
 use crate::options::{self, BackendName};
-use crate::output;
+use crate::{output, world};
 
 /// Pictures per second of a GIF at most, unless `--every` says otherwise.
 const RATE: f64 = 25.0;
@@ -422,6 +422,9 @@ impl Recording {
             None => imported_scene(directory, name)?,
         };
         scene.settings.strain_limit = limit as f32;
+        let (solids, missing) = world::reported_solids(&report);
+        scene.solids.extend(solids);
+        let note = note.or(missing);
         let (points, vertices) = (cloth.header().points as usize, scene.mesh.vertex_count());
         ensure!(points == vertices, "{} has {points} points, but the mesh has {vertices} vertices", path.display());
         ensure!(cloth.header().samples > 0, "{} has no samples", path.display());
@@ -457,7 +460,7 @@ fn filed_scene(file: &str, size: Option<u32>) -> taut::Result<Scene> {
 }
 
 /// The scene of a run whose mesh or scene came from a file that is gone or has changed: the mesh is the run's
-/// `rest.obj`, and there are no solids.
+/// `rest.obj`, and there are no solids but those of `--solid`.
 fn imported_scene(directory: &Path, name: &str) -> Result<Scene> {
     // Nothing is welded: the point cache counts the vertices as they are.
     let options = import::Options { weld: None, ..Default::default() };

@@ -118,8 +118,12 @@ columns! {
     thread_strain_max: Option<f64>,
     thread_strain_p99: Option<f64>,
     strain_before_contact: f32,
+    /// Over their own limits, of those that can move.
+    edges_over: usize,
     infeasible_edges: usize,
     rejected: bool,
+    /// Vertices that touch a solid at the end of the frame, where that was read.
+    contacts: Option<u64>,
     /// Edges through triangles of the cloth, where they were counted.
     crossings: Option<u64>,
     /// The smallest distance of parts of the cloth that are no neighbors, where it was measured \[m\].
@@ -146,12 +150,19 @@ impl Row {
             thread_strain_max: threads.map(|threads| threads.max),
             thread_strain_p99: threads.map(|threads| threads.p99),
             strain_before_contact: report.strain_before_contact,
+            edges_over: strain.map_or(0, |strain| strain.over),
             infeasible_edges: strain.map_or(0, |strain| strain.infeasible),
             rejected: report.rejected,
+            contacts: None,
             crossings: None,
             nearest: None,
             wall_seconds: time.as_secs_f64(),
         }
+    }
+
+    /// With the vertices that touch a solid.
+    pub(crate) fn with_contacts(self, contacts: &[Option<u32>]) -> Self {
+        Self { contacts: Some(contacts.iter().flatten().count() as u64), ..self }
     }
 
     /// Counts the crossings of the positions of the frame, if nobody did before.
@@ -268,8 +279,10 @@ mod tests {
             thread_strain_max: None,
             thread_strain_p99: Some(-0.0),
             strain_before_contact: 0.1,
+            edges_over: 8,
             infeasible_edges: 9,
             rejected: false,
+            contacts: Some(7),
             crossings: Some(u64::MAX),
             nearest: None,
             wall_seconds: 1.0 / 3.0,

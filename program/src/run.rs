@@ -96,6 +96,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         vertices: cloth.mesh().vertex_count(),
         edges: cloth.mesh().edge_count(),
         strain_limit: subject.strain,
+        own_limits: own_limits(cloth.mesh()),
+        solids: subject.world.solids_json(subject.own.scale()),
         first_frame: first,
         fps: subject.fps,
         elasticity: match (plan.diagonals, plan.implicit) {
@@ -195,6 +197,15 @@ fn save(state: &[u8], mut file: AtomicFile) -> Result<()> {
     let path = file.path().to_owned();
     file.write_all(state).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(file.finish()?)
+}
+
+/// The smallest and the largest limit that edges have of their own, if any has one.
+fn own_limits(mesh: &Mesh) -> Option<[f64; 2]> {
+    // The number that was written, not what f64 makes of its f32.
+    let own = mesh.edge_limits().iter().filter_map(|limit| limit.own()?.to_string().parse().ok());
+    own.fold(None, |both: Option<[f64; 2]>, one: f64| {
+        Some(both.map_or([one; 2], |[least, most]| [least.min(one), most.max(one)]))
+    })
 }
 
 /// Where a cloth runs and why.
@@ -315,7 +326,7 @@ impl Simulation<'_> {
             }
             let time = clock.elapsed();
             let snapshot = cloth.snapshot()?;
-            let mut row = Row::new(&snapshot.report, time);
+            let mut row = Row::new(&snapshot.report, time).with_contacts(&cloth.contacts()?);
             if let Some(surface) = &self.surface {
                 row.count_crossings(surface, &snapshot.positions)?;
             }

@@ -40,6 +40,10 @@ pub(crate) struct Subject {
     pub(crate) edges: usize,
     /// As it was typed.
     pub(crate) strain_limit: f64,
+    /// The smallest and the largest that edges have instead.
+    pub(crate) own_limits: Option<[f64; 2]>,
+    /// Those of `--solid`, as they were asked for.
+    pub(crate) solids: Value,
     pub(crate) fps: f64,
     /// Frames that were simulated before this run.
     pub(crate) first_frame: u64,
@@ -54,6 +58,17 @@ pub(crate) struct Subject {
     pub(crate) hint: Option<&'static str>,
 }
 
+impl Subject {
+    /// What is allowed elsewhere, in words.
+    fn other_limits(&self) -> String {
+        match self.own_limits {
+            None => String::new(),
+            Some([least, most]) if least == most => format!(", and {} in another fabric,", percent(least)),
+            Some([least, most]) => format!(", and {} to {} in other fabrics,", percent(least), percent(most)),
+        }
+    }
+}
+
 /// What the frames reached together. Strains are those the host recomputed in f64 from the positions that are written.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -61,7 +76,10 @@ pub(crate) struct Tally {
     frames_over: u32,
     rejected_frames: u32,
     missed_substeps: u64,
+    edges_over: usize,
     infeasible_edges: usize,
+    /// Vertices that touch a solid, in one frame.
+    contacts: Option<u64>,
     strain_max: f64,
     strain_p99: f64,
     /// Within woven triangles: the largest, and the 99th percentile.
@@ -142,7 +160,9 @@ impl Tally {
             let [worst_max, worst_p99] = self.threads.unwrap_or([max, p99]);
             self.threads = Some([worst_max.max(max), worst_p99.max(p99)]);
         }
+        self.edges_over = self.edges_over.max(row.edges_over);
         self.infeasible_edges = self.infeasible_edges.max(row.infeasible_edges);
+        self.contacts = self.contacts.max(row.contacts);
         self.strain_before_contact = self.strain_before_contact.max(row.strain_before_contact);
         self.iterations += u64::from(row.iterations);
         self.inner_iterations += u64::from(row.inner_iterations);
@@ -274,6 +294,10 @@ impl Summary {
         });
         let crossings = tally.crossings();
         // The macro above takes no more fields at once.
+        report["own_strain_limits"] = subject.own_limits.map(Vec::from).into();
+        report["solids"] = subject.solids.clone();
+        report["edges_over"] = tally.edges_over.into();
+        report["contacts"] = tally.contacts.into();
         report["crossings"] = crossings.map(|crossings| crossings.most).into();
         report["frames_crossed"] = crossings.map(|crossings| crossings.frames_crossed).into();
         report["nearest"] = crossings.and_then(|crossings| crossings.nearest).into();
@@ -293,6 +317,7 @@ impl Summary {
         let (vertices, edges) = (count(subject.vertices as u64), count(subject.edges as u64));
         let place = subject.adapter.as_deref().unwrap_or("the CPU");
         let (limit, frames) = (percent(subject.strain_limit), count(tally.frames.into()));
+        let limit = format!("{limit}{}", subject.other_limits());
         let worst = format!("{} in frame {}, where {limit} is allowed", self.worst_strain(), tally.worst_frame);
         let over = format!("{} of {frames} frames", count(tally.frames_over.into()));
         let seconds = significant(f64::from(tally.frames) / subject.fps, 4);
@@ -353,10 +378,11 @@ impl Summary {
             return None;
         }
         let mut text = format!(
-            "{} of {} frames are over the strain limit of {}: the worst strain is {} in frame {}",
+            "{} of {} frames are over the strain limit of {}{}: the worst strain is {} in frame {}",
             tally.frames_over,
             tally.frames,
             percent(subject.strain_limit),
+            subject.other_limits(),
             self.worst_strain(),
             tally.worst_frame,
         );

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
 use taut::io::import::{self, Format, Up};
 use taut::scene::{Material, SceneFile, file};
 use taut::solid::{Body, Grid};
@@ -46,17 +47,53 @@ pub(crate) struct WorldOptions {
     assets: Vec<PathBuf>,
 }
 
-/// What was asked for as a solid.
+/// What was asked for as a solid, and the words.
 #[derive(Clone, Debug)]
-enum Obstacle {
-    Form(Box<Solid>),
+struct Obstacle {
+    text: String,
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Shape(Box<Solid>),
     File(PathBuf),
+}
+
+impl Obstacle {
+    /// The solid; `scale` and `up` are those of mesh files.
+    fn solid(&self, scale: f32, up: Up) -> Result<Solid> {
+        let solid = match &self.form {
+            Form::Shape(solid) => Ok((**solid).clone()),
+            Form::File(path) => baked(path, &import::Options { scale, up, ..Default::default() }),
+        };
+        solid.with_context(|| format!("--solid {}", self.text))
+    }
+}
+
+/// The solids that a report of `taut run` tells of, which were there by `--solid`, and what keeps others from being
+/// there again.
+pub(crate) fn reported_solids(report: &Value) -> (Vec<Solid>, Option<String>) {
+    let mut solids = Vec::new();
+    let told = report["solids"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for value in told {
+        let text = value["solid"].as_str().unwrap_or_default();
+        let up = value["up"].as_str().and_then(Up::named).unwrap_or_default();
+        // The number that was typed, as an option has it.
+        let scale = value["scale"].as_f64().map_or(1.0, |scale| scale as f32);
+        let made = obstacle(text.into()).map_err(|problem| anyhow!("--solid {text}: {problem}"));
+        match made.and_then(|obstacle| obstacle.solid(scale, up)) {
+            Ok(solid) => solids.push(solid),
+            Err(error) => return (solids, Some(format!("without solids: {error:#}"))),
+        }
+    }
+    (solids, None)
 }
 
 impl WorldOptions {
     /// Refuses what there is no use for: `mesh` is whether the cloth is one of its own, `scene` the file it is from.
     pub(crate) fn check(&self, mesh: bool, scene: Option<&str>) -> Result<()> {
-        let files = mesh || self.solids.iter().any(|solid| matches!(solid, Obstacle::File(_)));
+        let files = mesh || self.solids.iter().any(|solid| matches!(solid.form, Form::File(_)));
         ensure!(
             self.up.is_none() || files,
             "--up is for the mesh files of --mesh and --solid, and there is none; in scene files it is `up`"
@@ -93,19 +130,20 @@ impl WorldOptions {
     /// Adds the solids that were asked for, as `fabric` meets them; `scale` is that of mesh files.
     pub(crate) fn furnish(&self, scene: &mut Scene, fabric: Option<Material>, scale: f32) -> Result<()> {
         for obstacle in &self.solids {
-            let solid = match obstacle {
-                Obstacle::Form(solid) => (**solid).clone(),
-                Obstacle::File(path) => {
-                    let options = import::Options { scale, up: self.up(), ..Default::default() };
-                    baked(path, &options).with_context(|| format!("--solid {}", path.display()))?
-                }
-            };
+            let solid = obstacle.solid(scale, self.up())?;
             scene.solids.push(match fabric {
                 Some(fabric) => fabric.meets(solid),
                 None => solid,
             });
         }
         Ok(())
+    }
+
+    /// What [`reported_solids`] reads.
+    pub(crate) fn solids_json(&self, scale: f32) -> Value {
+        let up = Up::NAMES.into_iter().find(|name| Up::named(name) == Some(self.up()));
+        let scale: f64 = scale.to_string().parse().unwrap_or(1.0);
+        self.solids.iter().map(|obstacle| json!({ "solid": obstacle.text, "up": up, "scale": scale })).collect()
     }
 
     /// Changes the settings of a scene to what was asked for; an error names the option whose value cannot be.
@@ -148,9 +186,11 @@ fn solids() -> String {
 fn obstacle(name: OsString) -> Result<Obstacle, String> {
     let forms = file::solid_words();
     let is_form = |text: &str| forms.iter().any(|form| form.split(':').next() == text.split(':').next());
+    let text = name.to_string_lossy().into_owned();
+    let is = |form: Form| Ok(Obstacle { text: text.clone(), form });
     match name.to_str() {
-        Some(text) if text.contains(':') && is_form(text) => Ok(Obstacle::Form(Box::new(file::solid(text)?))),
-        _ if Format::of(Path::new(&name)).is_ok() => Ok(Obstacle::File(name.into())),
+        Some(text) if text.contains(':') && is_form(text) => is(Form::Shape(Box::new(file::solid(text)?))),
+        _ if Format::of(Path::new(&name)).is_ok() => is(Form::File(name.into())),
         _ => Err(format!("must be a mesh file (.obj, .ply or .glb) or one of {}", forms.join(", "))),
     }
 }
@@ -183,7 +223,7 @@ mod tests {
             assert!(vector(text).is_err(), "{text}");
         }
         let form = |text: &str| match obstacle(text.into()) {
-            Ok(Obstacle::Form(solid)) => *solid,
+            Ok(Obstacle { form: Form::Shape(solid), .. }) => *solid,
             other => panic!("{text}: {other:?}"),
         };
         let ball = form("sphere:0,1,-2,0.5");
@@ -214,6 +254,6 @@ mod tests {
             let problem = obstacle(text.into()).map(|_| ()).unwrap_err();
             assert!(problem.contains(expected), "{text}: {problem}");
         }
-        assert!(matches!(obstacle("a:b/body.obj".into()), Ok(Obstacle::File(_))));
+        assert!(matches!(obstacle("a:b/body.obj".into()), Ok(Obstacle { form: Form::File(_), .. })));
     }
 }

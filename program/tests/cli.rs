@@ -567,6 +567,26 @@ fn frames_have_a_row_each_by_the_name_of_the_file() {
     refused(path, &format!("{call} --frames rows.txt"), "must end with .jsonl or .csv");
 }
 
+/// Vertices that touch a solid are counted at the end of every frame: none in the air, some on the ball.
+#[test]
+fn contacts_are_counted() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let contacts = |scene: &str| -> Vec<u64> {
+        let call =
+            format!("run {scene} --size 9 --seconds 0.7 --backend cpu --quiet --json r.json --frames rows.jsonl");
+        assert_eq!(run_in(path, &call).code, Some(0), "{call}");
+        let text = std::fs::read_to_string(path.join("rows.jsonl")).expect("it was written");
+        let row =
+            |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["contacts"].as_u64().expect("a count");
+        text.lines().map(row).collect()
+    };
+    let draped = contacts("drape");
+    assert_eq!((draped[0], json(&path.join("r.json"))["contacts"].as_u64()), (0, draped.iter().max().copied()));
+    assert!(draped[41] > 5 && draped[41] <= 81, "{draped:?}");
+    assert_eq!(contacts("hang"), vec![0; 42]);
+}
+
 /// Crossings are told where they were counted, and nowhere else.
 #[test]
 fn crossings_are_counted_where_they_are_asked_for() {

@@ -189,6 +189,29 @@ fn with_an_adapter_that_gives_no_device() {
     machine.refuses("--backend gpu", "the device failed");
 }
 
+/// A driver that looks for a desktop complains on standard error where there is no `XDG_RUNTIME_DIR`; nobody hears it.
+#[cfg(target_os = "linux")]
+#[test]
+fn drivers_are_quiet_where_there_is_no_desktop() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let said = |settled: bool, arguments: &str| {
+        let mut command = command(directory.path(), arguments);
+        command.env_remove("XDG_RUNTIME_DIR").env_remove("WAYLAND_DISPLAY");
+        if settled {
+            command.env("TAUT_SETTLED", "1");
+        }
+        finish(command.spawn().expect("the program starts")).said()
+    };
+    for arguments in ["adapters", "run chain --size 4 --seconds 0.05", "render nothing"] {
+        let quiet = said(false, arguments);
+        assert!(!quiet.contains("XDG_RUNTIME_DIR"), "{arguments}: {quiet}");
+    }
+    // As it would be without that: Mesa says it once an instance is made.
+    if !said(true, "adapters").contains("XDG_RUNTIME_DIR") {
+        println!("SKIPPED: no driver here asks for XDG_RUNTIME_DIR");
+    }
+}
+
 #[test]
 fn with_software_adapters_only() {
     let machine = Machine::software().unwrap_or_else(|| Machine::new(&[("WGPU_BACKEND", "vulkan")]));

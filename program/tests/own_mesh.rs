@@ -220,6 +220,50 @@ fn texture_coordinates_come_out_again() {
     };
     assert_eq!(corners(&after), corners(&before));
     assert_eq!(corners(&after)[4], [0.6, 1.0]);
+    // Also of several meshes that a scene file names; a cloth without any leaves none for the others.
+    let scene = |other: &str| {
+        let text =
+            format!("[[cloth]]\nmesh = \"seam.obj\"\n[[cloth]]\n{other}\n[cloth.start]\ntranslation = [0, 1, 0]\n");
+        std::fs::write(path.join("two.toml"), text).expect("a file");
+        let Finished { code, stderr, .. } = run(path, "run two.toml --seconds 0.05 --backend cpu --out two --quiet");
+        assert_eq!((code, stderr.len()), (Some(0), 0), "{stderr:?}");
+        // The rest shapes are in one place: what is equal there must not be joined.
+        let options = Options { weld: None, ..Options::default() };
+        import::read(&path.join("two/rest.obj"), &options).expect("a mesh")
+    };
+    let both = scene("mesh = \"seam.obj\"");
+    assert_eq!(corners(&both), [corners(&before), corners(&before)].concat());
+    let numbers = both.descriptor.faces.iter().flat_map(|face| face.vertices().to_vec());
+    assert_eq!(numbers.max(), Some(11), "the second cloth has vertices of its own");
+    assert!(scene("generator = \"sheet\"\nsize = 3").render.uvs.is_empty());
+}
+
+/// What is held with a weight sags by its load over the stiffness, the less the larger the weight; weights of 0 and 1
+/// are nothing and a pin.
+#[test]
+fn pins_have_weights() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let scene = taut::scene::curtain(6).expect("a scene");
+    let upright: Vec<[f32; 3]> = scene.mesh.positions().iter().map(|[x, _, z]| [*x, -z, 0.0]).collect();
+    obj::write(path.join("curtain.obj"), &scene.mesh, &upright).expect("a file");
+    let sag = |pin: &str| {
+        let run = format!("run --mesh curtain.obj --pin {pin} --drag 6 --seconds 4 --backend cpu --out out");
+        let report = self::run(path, &run);
+        assert_eq!(report.code, Some(0), "{pin}: {report:?}");
+        let cache = pc2::read(path.join("out/cloth.pc2")).expect("a cache");
+        let (first, last) = (cache.sample(0).expect("a start"), cache.sample(240).expect("an end"));
+        (0..6).map(|v| f64::from(first[v][1] - last[v][1])).sum::<f64>() / 6.0
+    };
+    // 0.2 kg hang on six springs of k = 10 N/m w/(1 − w).
+    for weight in [0.5, 0.9] {
+        let expected = 0.2 * 9.81 / (6.0 * 10.0 * weight / (1.0 - weight));
+        let found = sag(&format!("index:0-5@{weight}"));
+        assert!((found / expected - 1.0).abs() < 0.02, "{weight}: {found} m, not {expected} m");
+    }
+    assert_eq!(sag("index:0-5@1"), 0.0);
+    assert_eq!(sag("index:0-5@0.25 --pin index:0-5"), 0.0, "the larger weight holds");
+    assert!(sag("index:0-5@0") > 1.0);
 }
 
 #[test]
@@ -305,6 +349,9 @@ fn bad_meshes_pins_and_exports_are_refused_in_one_sentence() {
         ("--mesh sheet.obj --pin index:x", "indices are whole numbers"),
         ("--mesh sheet.obj --pin box:1,2,3", "a box is six numbers"),
         ("--mesh sheet.obj --pin color:red", "six hexadecimal digits"),
+        ("--mesh sheet.obj --pin group:edge@2", "a weight is a number from 0, free, to 1, pinned"),
+        ("--mesh sheet.obj --pin channel:pink", "a channel is one of red, green, blue, alpha"),
+        ("--mesh loose.obj --pin channel:red", "--pin channel:red: the vertices of the file have no colors"),
         (
             "--mesh sheet.obj --pin index:7-100",
             "--pin index:7-100: there is no vertex 100: the file has 100, counted from 0",

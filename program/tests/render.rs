@@ -93,6 +93,31 @@ fn solids_of_a_scene_file_are_drawn_again_where_they_had_moved_to() {
     assert!(difference > 1.0, "{difference}");
 }
 
+/// The solids of options are in the report, and drawn again; a mesh file that is gone is said to be missing.
+#[test]
+fn solids_of_options_are_drawn_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let body = "v -1 -1 -1\nv 1 -1 -1\nv 1 1 -1\nv -1 1 -1\nv -1 -1 1\nv 1 -1 1\nv 1 1 1\nv -1 1 1\n\
+                f 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n";
+    std::fs::write(path.join("body.obj"), body).unwrap();
+    let scene = taut::scene::sheet(9).unwrap();
+    taut::io::obj::write(path.join("cloth.obj"), &scene.mesh, scene.mesh.positions()).unwrap();
+    let size = "--size-px 96x72 --backend cpu";
+    let run = "run --mesh cloth.obj --scale 0.5 --solid body.obj --solid sphere:0.9,-0.6,0.9,0.3 --seconds 0.2 --quiet";
+    taut(path, &[], &format!("{run} --out out --render x.png {size}")).succeeds();
+    let draw = format!("render out {size}");
+    assert!(!taut(path, &[], &draw).succeeds().contains("without"));
+    let drawn = |name: &str| png(&path.join(name));
+    let (_, difference) = compared(&drawn("x.png"), &drawn("out/render.png"), Look::default().background);
+    assert!(difference < 0.01, "{difference}");
+    std::fs::remove_file(path.join("body.obj")).unwrap();
+    let told = taut(path, &[], &draw).succeeds();
+    assert!(told.contains("without solids: --solid body.obj: cannot access body.obj"), "{told}");
+    let (_, difference) = compared(&drawn("x.png"), &drawn("out/render.png"), Look::default().background);
+    assert!(difference > 1.0, "{difference}");
+}
+
 #[test]
 fn bad_requests_are_one_sentence_and_write_nothing() {
     let directory = tempfile::tempdir().unwrap();

@@ -40,6 +40,36 @@ pub enum Hold {
 const STIFFEST: f32 = 1e12;
 
 impl Hold {
+    /// Stiffness of a hold of weight ½ \[N/m\].
+    pub const HALF: f32 = 10.0;
+
+    /// The hold of a vertex whose pin has a weight, as painted in a modeller: 0 leaves it free, 1 is [`Hold::Fixed`],
+    /// and between them it is [`Hold::Soft`] with k = [`Hold::HALF`] · w/(1 − w): 1.1 N/m at a tenth, 10 at a half, 90
+    /// at nine tenths, and without an end towards 1. The law is of this crate; other programs have others. The
+    /// stiffness is that of each vertex: twice as many of them hold twice as much.
+    ///
+    /// ```
+    /// use taut::Hold;
+    ///
+    /// assert_eq!([0.0, 1.0].map(|weight| Hold::weighted(weight).ok()), [Some(Hold::Free), Some(Hold::Fixed)]);
+    /// assert_eq!(Hold::weighted(0.75)?, Hold::Soft { stiffness: 30.0 });
+    /// assert!(Hold::weighted(1.5).is_err());
+    /// # Ok::<(), taut::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a weight outside of 0 … 1.
+    pub fn weighted(weight: f32) -> Result<Self> {
+        within("weight", weight.into(), (0.0..=1.0).contains(&weight), "in [0, 1]")?;
+        let stiffness = Self::HALF * weight / (1.0 - weight);
+        Ok(match weight {
+            1.0 => Self::Fixed,
+            // So light that its square of a step would vanish.
+            _ if stiffness < f32::MIN_POSITIVE => Self::Free,
+            _ => Self::Soft { stiffness },
+        })
+    }
+
     /// As the field `holds` has it: (n, 1) leaves motions across n, (n, 0) those along n; (0, −k) is a spring.
     pub(crate) fn row(self) -> Result<[f32; 4]> {
         let unit = |field: &'static str, vector: [f32; 3]| {

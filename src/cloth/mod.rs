@@ -111,6 +111,8 @@ struct Basis {
     lightness: f32,
     /// Rounding step of the start positions over the shortest edge.
     resolution: f32,
+    /// Smallest limit that edges have of their own, as the device knows it; infinite where none has one.
+    least_limit: f32,
 }
 
 impl Basis {
@@ -591,6 +593,8 @@ impl Cloth {
             load_margin: plan.load_margin,
             missed_load: plan.missed_load(),
             memory: plan.memory(),
+            least_limit: limit.min(self.basis.least_limit),
+            ..Frame::default()
         };
         Inputs::new(&mut self.fields).set("frame", frame)?;
         Ok(true)

@@ -11,6 +11,7 @@ use crate::engine::gpu::readback::{Decode, Waiting};
 use crate::error::{Error, Result};
 #[cfg(doc)]
 use crate::mesh::Mesh;
+use crate::stage::contact::Contact;
 use crate::stage::fields::{Meters, Vertex};
 
 impl Cloth {
@@ -114,6 +115,51 @@ impl Cloth {
         Ok(self.basis.mesh.pins().iter().map(force).collect())
     }
 
+    /// The number of the solid that each vertex touched in the last substep of the last frame, by which
+    /// [`Cloth::solids`] has it; `None` where it touched none. Waits for the GPU.
+    ///
+    /// ```
+    /// use taut::{Cloth, FrameInput, scene};
+    ///
+    /// let mut cloth = Cloth::on_cpu(scene::drape(12)?)?;
+    /// for _ in 0..40 {
+    ///     cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
+    /// }
+    /// assert!(cloth.contacts()?.contains(&Some(0)), "it lies on the ball");
+    /// # Ok::<(), taut::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn contacts(&self) -> Result<Vec<Option<u32>>> {
+        pollster::block_on(self.contacts_with(Waiting::Block))
+    }
+
+    /// [`Cloth::contacts`] for a browser, or where another thread polls the device.
+    ///
+    /// # Errors
+    /// As [`Cloth::contacts`].
+    pub async fn contacts_async(&self) -> Result<Vec<Option<u32>>> {
+        self.contacts_with(Waiting::Await).await
+    }
+
+    async fn contacts_with(&self, waiting: Waiting) -> Result<Vec<Option<u32>>> {
+        if self.solids.is_empty() {
+            self.check_device()?;
+            return Ok(vec![None; self.basis.mesh.vertex_count()]);
+        }
+        let contacts: Vec<Contact> = match &self.engine {
+            Engine::Cpu(_) => self.fields.get::<Contact>("contacts")?.to_vec(),
+            Engine::Gpu(runner) => bytemuck::pod_collect_to_vec(&runner.read(&["contacts"], waiting).await?),
+        };
+        let vertices = contacts.iter().take(self.basis.mesh.vertex_count());
+        // Those of a solid that was taken away since are not there any more.
+        let solid =
+            |contact: &Contact| contact.solid.checked_sub(1).filter(|solid| (*solid as usize) < self.solids.len());
+        Ok(vertices.map(solid).collect())
+    }
+
     /// The edge with the largest load of the last frame, which decides how many substeps the next one gets; `None`
     /// where nothing was taut. Edges that a solve without an end left no finite tension are passed over. Waits for the
     /// GPU.
@@ -172,7 +218,7 @@ struct Judge {
 impl Judge {
     fn snapshot(&self, report: Report, positions: Vec<[f32; 3]>) -> Snapshot {
         let strain = Strain::measure(&self.basis.mesh, &self.basis.topology, self.band, self.limit, &positions);
-        Snapshot { report: report.with_strain(strain, self.limit), positions }
+        Snapshot { report: report.with_strain(strain), positions }
     }
 
     /// Fields in the order meters, faults, vertices, each padded to 16 bytes.

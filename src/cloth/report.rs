@@ -14,7 +14,10 @@ pub struct Strain {
     pub max: f64,
     /// 99th percentile of those strains.
     pub p99: f64,
-    /// Edges with both ends pinned whose strain is over the limit: no solver can help them.
+    /// Edges that can move whose strain is over their limit: that of all, or their own
+    /// ([`crate::mesh::EdgeLimit`]).
+    pub over: usize,
+    /// Edges with both ends pinned whose strain is over their limit: no solver can help them.
     pub infeasible: usize,
     /// The smallest limit that f32 positions so far out can hold; see [`crate::Error::StrainLimit`].
     pub floor: f64,
@@ -36,7 +39,8 @@ pub struct ThreadStrain {
 }
 
 impl Strain {
-    /// Measures positions against a mesh, a stretch band [σ_min, σ_max] and a limit.
+    /// Measures positions against a mesh, a stretch band [σ_min, σ_max] and the limit of the edges that have none of
+    /// their own.
     pub fn measure(mesh: &Mesh, topology: &Topology, band: [f32; 2], limit: f32, positions: &[[f32; 3]]) -> Self {
         let mut pinned = vec![false; mesh.vertex_count()];
         for pin in mesh.pins() {
@@ -45,23 +49,26 @@ impl Strain {
         let threads = thread_strain(mesh, band, positions);
         let band = band.map(f64::from);
         let mut strains = Vec::with_capacity(mesh.edge_count());
-        let mut infeasible = 0;
+        let (mut over, mut infeasible) = (0, 0);
         let mut per_component = vec![0.0f64; topology.component_count];
-        for edge in mesh.edges() {
+        for (number, edge) in mesh.edges().iter().enumerate() {
             let (tail, head) = (edge.tail as usize, edge.head as usize);
             let (Some(a), Some(b)) = (positions.get(tail), positions.get(head)) else { continue };
             let strain = strain(*a, *b, edge.rest, band);
+            let own = mesh.edge_limits().get(number).copied().unwrap_or_default();
+            let missed = usize::from(strain > f64::from(own.beside(limit)));
             if pinned[tail] && pinned[head] {
-                infeasible += usize::from(strain > f64::from(limit));
+                infeasible += missed;
                 continue;
             }
+            over += missed;
             strains.push(strain);
             let most = &mut per_component[topology.component_of[tail] as usize];
             *most = most.max(strain);
         }
         let max = strains.iter().fold(0.0f64, |most, strain| most.max(*strain));
         let floor = least_limit(resolution(mesh, positions)).into();
-        Self { max, p99: percentile(&mut strains, 0.99), infeasible, floor, per_component, threads }
+        Self { max, p99: percentile(&mut strains, 0.99), over, infeasible, floor, per_component, threads }
     }
 }
 
@@ -147,7 +154,8 @@ pub(crate) struct Dispatches {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Largest strain the device measured after the last substep (f32).
+    /// Largest strain the device measured after the last substep (f32). Where edges have limits of their own this, as
+    /// the next two, is measured by them: an edge at its own limit counts as if it were at the common one.
     pub device_strain: f32,
     /// Largest strain the device measured at the end of any substep of the frame.
     pub worst_substep_strain: f32,
@@ -156,7 +164,7 @@ pub struct Report {
     pub strain_before_contact: f32,
     /// Strain recomputed on the host, where positions were read back.
     pub strain: Option<Strain>,
-    /// Whether the host's strain is within the limit; `None` without read-back.
+    /// Whether the host's strain of every edge is within its limit; `None` without read-back.
     pub converged: Option<bool>,
     /// Iterations of the solver in this frame (sweeps or projections).
     pub iterations: u32,
@@ -223,8 +231,8 @@ impl Report {
         }
     }
 
-    pub(crate) fn with_strain(mut self, strain: Strain, limit: f32) -> Self {
-        let held = strain.max <= f64::from(limit) && strain.infeasible == 0;
+    pub(crate) fn with_strain(mut self, strain: Strain) -> Self {
+        let held = strain.over == 0 && strain.infeasible == 0;
         self.converged = Some(held && !self.rejected);
         self.strain = Some(strain);
         self

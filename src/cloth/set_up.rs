@@ -9,7 +9,7 @@ use super::stages;
 use super::state::{check_vectors, write_state};
 use super::{Basis, first};
 use crate::cloth::scene::Scene;
-use crate::cloth::settings::{Settings, resolution};
+use crate::cloth::settings::{Settings, limit_word, resolution};
 use crate::cloth::substeps::{StepBounds, grading, lightness, mean_mass};
 use crate::engine::fields::{Domain, Fields, Sizes};
 use crate::error::Result;
@@ -52,6 +52,12 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
         let first = yarn.edges.start;
         *span = YarnRow { first, count, closed: yarn.closed.into(), whole_first: first, whole_count: count };
     }
+    let resolution = resolution(&mesh, &start);
+    let mut least_limit = f32::INFINITY;
+    for (word, edge) in fields.get_mut::<f32>("edge_limits")?.iter_mut().zip(&topology.yarns.canonical) {
+        *word = limit_word(mesh.edge_limits()[*edge as usize], resolution);
+        least_limit = if *word == 0.0 { least_limit } else { least_limit.min(word.abs()) };
+    }
     windows::fill(&topology, &mut fields)?;
     diagonals::fill(&topology.diagonals, &mut fields)?;
     fields.get_mut("springs")?.copy_from_slice(mesh.springs());
@@ -76,9 +82,9 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     for pin in mesh.pins() {
         pinned[*pin as usize] = true;
     }
-    let resolution = resolution(&mesh, &start);
     let (mean_mass, lightness) = (mean_mass(&mesh), lightness(&mesh));
-    let basis = Arc::new(Basis { mesh, topology, start, pinned, step_bounds, mean_mass, lightness, resolution });
+    let basis =
+        Arc::new(Basis { mesh, topology, start, pinned, step_bounds, mean_mass, lightness, resolution, least_limit });
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&basis.step_bounds.among(!solids.is_empty(), false), 1.0 / 60.0).unwrap_or_default();
     let recorded = first(&basis, &settings, fields.sizes()).record(plan, None)?;

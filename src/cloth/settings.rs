@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cloth::substeps::{Plan, StepBounds, Substeps};
 use crate::error::within;
 use crate::error::{Error, Result};
-use crate::mesh::Mesh;
+use crate::mesh::{EdgeLimit, Mesh, check_strain_limit};
 use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
@@ -23,8 +23,8 @@ pub struct Settings {
     pub strain_limit: f32,
     /// Strain at which the substeps of a frame but its last end, where it is above the limit, with any solver; by
     /// default what the solver can do with ([`Solver::middle_strain`](crate::solver::Solver::middle_strain)), or thrice
-    /// the limit where a row between two pins is taut ([`crate::cloth::substeps`]). A frame may pass through strain that
-    /// nobody sees, but what is left of it enters the velocity.
+    /// the limit where a row between two pins is taut ([`crate::cloth::substeps`]). A frame may pass through strain
+    /// that nobody sees, but what is left of it enters the velocity.
     /// [`Report::worst_substep_strain`](crate::Report::worst_substep_strain) tells what it came to. Comparisons of
     /// solvers set it.
     pub middle_strain: Option<f32>,
@@ -118,7 +118,9 @@ impl Settings {
     /// # Errors
     /// [`Error::OutOfRange`] naming the setting, [`Error::StrainLimit`] if f32 positions cannot hold the limit.
     pub fn validate(&self, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
-        self.validate_at(resolution(mesh, positions))
+        let resolution = resolution(mesh, positions);
+        self.validate_at(resolution)?;
+        check_own_limits(mesh, resolution)
     }
 
     /// [`Settings::validate`] where the resolution of the positions is known.
@@ -174,12 +176,7 @@ impl Settings {
     /// # Errors
     /// [`Error::OutOfRange`].
     pub fn check_strain_limit(limit: f64) -> Result<()> {
-        within(
-            "strain_limit",
-            limit,
-            limit > 0.0 && limit < 1.0,
-            "above 0 and below 1 (100%); one percent is 0.01 or 1%",
-        )
+        check_strain_limit("strain_limit", None, limit)
     }
 
     /// How a frame of length `dt` \[s\] may be cut into substeps.
@@ -207,8 +204,32 @@ impl Settings {
 
     /// The strain at which the device stops: under the limit by what rounding to f32 positions may add.
     pub(crate) fn device_limit(&self, resolution: f32) -> f32 {
-        let margin = STRAIN_MARGIN + 2.0 * resolution;
-        self.strain_limit - margin.min(0.5 * self.strain_limit)
+        device_limit(self.strain_limit, resolution)
+    }
+}
+
+fn device_limit(limit: f32, resolution: f32) -> f32 {
+    let margin = STRAIN_MARGIN + 2.0 * resolution;
+    limit - margin.min(0.5 * limit)
+}
+
+/// The limit of an edge as the field `edge_limits` has it: 0 for the common one, less than 0 for one that is not above
+/// the common one.
+pub(crate) fn limit_word(limit: EdgeLimit, resolution: f32) -> f32 {
+    match limit {
+        EdgeLimit::Common => 0.0,
+        EdgeLimit::Own(own) => device_limit(own, resolution),
+        EdgeLimit::Least(own) => -device_limit(own, resolution),
+    }
+}
+
+/// Refuses limits of edges that positions of this resolution cannot hold.
+pub(crate) fn check_own_limits(mesh: &Mesh, resolution: f32) -> Result<()> {
+    let least = least_limit(resolution);
+    let own = mesh.edge_limits().iter().filter_map(|limit| limit.own());
+    match own.reduce(f32::min) {
+        Some(limit) if limit < least => Err(Error::StrainLimit { limit, least }),
+        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use glam::Vec4;
 
 use super::{Cloth, Engine};
 use crate::cloth::report::Dispatches;
-use crate::cloth::settings::resolution;
+use crate::cloth::settings::{check_own_limits, resolution};
 use crate::engine::cpu;
 use crate::engine::fields::Fields;
 use crate::error::within;
@@ -42,7 +42,9 @@ impl Cloth {
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
         check_vectors("positions", positions, self.fields.sizes().vertices())?;
         check_vectors("velocities", velocities, self.fields.sizes().vertices())?;
-        self.settings.check_limit(resolution(&self.basis.mesh, positions))?;
+        let resolution = resolution(&self.basis.mesh, positions);
+        self.settings.check_limit(resolution)?;
+        check_own_limits(&self.basis.mesh, resolution)?;
         self.check_device()?;
         self.relocation = None;
         (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, Dispatches::default());

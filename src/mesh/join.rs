@@ -2,6 +2,7 @@
 
 use super::bending::{Hinge, Pair};
 use super::check::check_counts;
+use super::limits;
 use super::weave::Patch;
 use super::{Face, Link, Mesh};
 use crate::error::{Error, Result};
@@ -42,7 +43,7 @@ impl Mesh {
         // Counts of vertices are below 2³¹.
         let first = count as u32;
         let Self { positions, faces, lines, masses, pins, edges, springs, groups, .. } = mesh;
-        let Self { bending_pairs, hinges, patches, .. } = mesh;
+        let Self { bending_pairs, hinges, patches, edge_limits, .. } = mesh;
         // The order of every list is by vertices, or by faces: it stays.
         let face = |face: Face| match face {
             Face::Triangle(vertices) => Face::Triangle(vertices.map(|vertex| vertex + first)),
@@ -57,6 +58,8 @@ impl Mesh {
         self.lines.extend(lines.into_iter().map(|line| line.map(|vertex| vertex + first)));
         self.masses.extend(masses);
         self.pins.extend(pins.into_iter().map(|pin| pin + first));
+        let added = self.edges.len()..self.edges.len() + edges.len();
+        self.edge_limits = limits::joined(std::mem::take(&mut self.edge_limits), &edge_limits, added);
         self.edges.extend(edges.into_iter().map(link));
         self.springs.extend(springs.into_iter().map(link));
         self.bending_pairs.extend(bending_pairs.into_iter().map(pair));

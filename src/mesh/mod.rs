@@ -47,6 +47,7 @@ mod check;
 pub mod coloring;
 pub mod diagonals;
 mod join;
+mod limits;
 mod lines;
 mod links;
 mod mass;
@@ -67,6 +68,8 @@ use check::{
     check, check_counts, check_degrees, check_duplicate_faces, check_masses, check_overrides, check_positions,
     check_vertices,
 };
+pub use limits::EdgeLimit;
+pub(crate) use limits::check_strain_limit;
 use links::{Links, Pairs, ends};
 use mass::lump;
 pub use quality::MeshQuality;
@@ -228,6 +231,7 @@ pub struct Mesh {
     masses: Vec<f32>,
     pins: Vec<u32>,
     edges: Vec<Link>,
+    edge_limits: Vec<EdgeLimit>,
     springs: Vec<Link>,
     groups: BTreeMap<String, Vec<u32>>,
     bending: f32,
@@ -284,6 +288,7 @@ impl Mesh {
         };
         let (edges, springs) = Links::collect(&positions, &pairs, &woven, &overrides)?;
         check_counts(count, edges.len().max(springs.len()))?;
+        let edge_limits = limits::edge_limits(&faces, &edges, &swatches);
         let lines: Vec<[u32; 2]> = pairs.lines.iter().map(|&key| ends(key)).collect();
         let masses = match mass {
             Mass::PerVertex(masses) => check_masses(masses, count)?,
@@ -297,6 +302,7 @@ impl Mesh {
             masses,
             pins,
             edges,
+            edge_limits,
             springs,
             groups,
             bending,
@@ -336,6 +342,12 @@ impl Mesh {
     /// once. Their stiffness is 0.
     pub fn edges(&self) -> &[Link] {
         &self.edges
+    }
+
+    /// How far each of the edges may be stretched, in their order; empty where all have the limit of
+    /// [`crate::Settings::strain_limit`].
+    pub fn edge_limits(&self) -> &[EdgeLimit] {
+        &self.edge_limits
     }
 
     /// The springs, in canonical order too. No pair is both an edge and a spring; a pair that is a

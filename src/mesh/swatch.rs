@@ -3,6 +3,7 @@
 #[cfg(doc)]
 use super::MeshDescriptor;
 use super::check::check;
+use super::limits::check_strain_limit;
 use crate::error::{Error, Result};
 
 /// What a shear may be, in words.
@@ -14,7 +15,8 @@ pub(super) const DENSITIES: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 /// The same in words.
 pub(super) const DENSITIES_TOLD: &str = "in [1e-9, 1e9] kg/m² or kg/m";
 
-/// Faces of one fabric. Where two fabrics meet, a fold between them bends as the two in series do.
+/// Faces of one fabric. Where two fabrics meet, a fold between them bends as the two in series do, and an edge has the
+/// smaller of their strain limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swatch {
     /// The faces, by their place in [`MeshDescriptor::faces`].
@@ -25,6 +27,11 @@ pub struct Swatch {
     pub shear: f32,
     /// As [`MeshDescriptor::bending`], N·m.
     pub bending: f32,
+    /// Largest strain of its edges at the end of a frame; `None` for [`crate::Settings::strain_limit`].
+    ///
+    /// It is a promise, as that one is, and no elasticity: a looser limit lets the solver stop earlier, and a tighter
+    /// one makes it go on.
+    pub strain_limit: Option<f32>,
 }
 
 /// What each face is made of.
@@ -40,10 +47,13 @@ impl Fabrics {
     pub(super) fn new(faces: usize, base: [f32; 3], swatches: &[Swatch]) -> Result<Self> {
         let mut own = if swatches.is_empty() { Vec::new() } else { vec![base; faces] };
         for (index, swatch) in swatches.iter().enumerate() {
-            let Swatch { faces: chosen, density, shear, bending } = swatch;
+            let Swatch { faces: chosen, density, shear, bending, strain_limit } = swatch;
             check("swatches.density", Some(index), *density, DENSITIES, DENSITIES_TOLD)?;
             check("swatches.shear", Some(index), *shear, 0.0..=f32::MAX, SHEARS)?;
             check("swatches.bending", Some(index), *bending, BENDINGS, "in [0, 1e6] N·m")?;
+            if let Some(limit) = strain_limit {
+                check_strain_limit("swatches.strain_limit", Some(index), f64::from(*limit))?;
+            }
             for face in chosen {
                 let missing = Error::OutOfRange {
                     field: "swatches.faces",

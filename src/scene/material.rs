@@ -21,7 +21,8 @@
 //!   in the files that come with ARCSim: `11oz-black-denim` (99 % cotton) and `white-dots-on-blk` (a tablecloth of
 //!   polyester). Shear is their coefficient of in-plane shear at rest, which the forces of ARCSim take for N/m per
 //!   radian of shear. For comparison, light denims on the Kawabata instruments have 84 … 191 N/m (*Regenerated
-//!   Cellulose-Based Denim Fabric for Tropical Regions*, Journal of Textiles 2016, table 5: 1.5 … 3.4 gf/(cm·degree)).
+//!   Cellulose-Based Denim Fabric for Tropical Regions*, Journal of Textiles 2016, article 4614168, table 5: 1.5 … 3.4
+//!   gf/(cm·degree)).
 //! * (c) Feng, Huang, Xu & Wang, *Learning-Based Bending Stiffness Parameter Estimation by a Drape Tester* (SIGGRAPH
 //!   Asia 2022): the median over the fabrics of similar weight in their published table of 618, of the mean of warp and
 //!   weft of the linear term. That is what fabrics of this weight have, whatever they are made of; the middle half of
@@ -37,9 +38,11 @@
 //! * (h) Chosen, not measured: the value with which folds of the scene `drape` come to rest. What fabrics lose when
 //!   they are bent and sheared is hysteresis, which does not depend on speed; this is the nearest that the engine has.
 //!
-//! The bending of `denim` is that of fabrics of its weight, (c). The sample of (b) is stiffer: its file has 6.4e-5
-//! along one thread and 2.0e-5 along the other where it is nearly flat, and up to 1.2e-4 where it is bent strongly, in
-//! units of ARCSim's forces.
+//! The bending of `denim` is that of fabrics of its weight, (c), and between what denims were measured to have: the six
+//! light ones of the table that (b) compares with have 0.144 … 0.227 gf·cm²/cm on the Kawabata instruments, 1.4e-5 …
+//! 2.2e-5 N·m, and the file of the sample of (b) has 6.4e-5 along one thread and 2.0e-5 along the other where it is
+//! nearly flat, and up to 1.2e-4 where it is bent strongly, in units of ARCSim's forces. So a factor of two either way
+//! is still denim.
 //!
 //! # What the numbers mean here
 //!

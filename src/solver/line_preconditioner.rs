@@ -124,7 +124,7 @@ impl Work for SolveYarns<'_> {
 fn keep_slack_body(run: &mut Run<'_>) -> Result<()> {
     let yarns = yarns_of(run)?;
     let live = run.one::<FastProjectionLive>("fast_projection")?;
-    let most = live.slack * run.one::<Frame>("frame")?.strain_limit;
+    let most = live.slack * run.one::<Frame>("frame")?.least_limit;
     let edges = run.read::<Link>("edges")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let directions = run.read::<[f32; 4]>("directions")?;

@@ -138,7 +138,7 @@ impl<'a> YarnView<'a> {
 
     /// Strain that a yarn between two pins keeps: its mean, as far as it may; 0 for any other.
     pub(super) fn slack(&self, yarn: &YarnRow) -> f32 {
-        let most = self.live.slack * self.frame.strain_limit;
+        let most = self.live.slack * self.frame.least_limit;
         let band = Band::of(self.frame);
         kept_strain(most, self.edges, self.vertices, yarn, |e| {
             let edge = self.edges[e];

@@ -124,6 +124,10 @@ element! {
         pub(crate) missed_load: f32,
         /// Part of the expected load that is left of it after a frame.
         pub(crate) memory: f32,
+        /// Smallest limit of any edge, their own ones included: at most `strain_limit`.
+        pub(crate) least_limit: f32,
+        pub(crate) padding: u32,
+        pub(crate) more_padding: UVec2,
     }
 }
 
@@ -232,6 +236,12 @@ pub const SHARED: &[Spec] = &[
     Spec::of::<[f32; 4]>("starts", Domain::VERTICES, "positions at the start of the substep [m]").state(),
     Spec::of::<[f32; 4]>("remainders", Domain::VERTICES, "what rounding kept of the last substep's motion [m]"),
     Spec::of::<Link>("edges", Domain::EDGES, "inextensible edges").exact(),
+    Spec::of::<f32>(
+        "edge_limits",
+        Domain::LIMITS,
+        "strain that an edge may have; 0: as all, less than 0: no more than all",
+    )
+    .exact(),
     Spec::of::<Link>("springs", Domain::SPRINGS, "shear springs").exact(),
     Spec::of::<YarnRow>("yarns", Domain::YARNS, "ranges of edges, each a yarn").exact(),
     Spec::of::<u32>("edge_incidence", Domain::EDGE_INCIDENCE, "CSR, entry = edge << 1 | is_head").exact(),

@@ -38,6 +38,8 @@ impl Domain {
     pub const PIECES: Self = Self::Counted(14);
     /// One element per line of springs.
     pub const DIAGONALS: Self = Self::Counted(15);
+    /// One element per inextensible edge where some have limits of their own, else none.
+    pub const LIMITS: Self = Self::Counted(16);
 }
 
 impl Sizes {
@@ -50,6 +52,7 @@ impl Sizes {
         Self::default()
             .with(Domain::VERTICES, vertices)
             .with(Domain::EDGES, edges)
+            .with(Domain::LIMITS, mesh.edge_limits().len())
             .with(Domain::SPRINGS, springs)
             .with(Domain::YARNS, yarns)
             // Both ends of a link, with the other end beside a spring's.

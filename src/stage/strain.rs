@@ -5,6 +5,10 @@
 //!
 //! The same pass looks at the vertices: a position or a speed that is not finite, or out of reach, is a fault, and the
 //! substep is taken back at its commit. A pass of its own would be one dispatch more per substep.
+//!
+//! Edges may have limits of their own ([`crate::mesh::EdgeLimit`]). Then strain is measured by them: times the common
+//! limit over that of the edge, so that what is at its own limit counts as if it were at the common one, and all that
+//! decides by the largest strain stays as it is.
 
 use fearless_simd::{Simd, prelude::*};
 use glam::Vec4;
@@ -28,6 +32,11 @@ static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain
 pub(crate) static MEASURE_STRAIN: Kernel =
     Kernel::new("measure_strain", &SOURCE, measure_strain_body).aliases(&[("partials", "strain_partials")]);
 
+/// The same where edges have limits of their own.
+pub(crate) static MEASURE_LIMITED_STRAIN: Kernel =
+    Kernel::new("measure_limited_strain", &SOURCE, measure_limited_strain_body)
+        .aliases(&[("partials", "strain_partials")]);
+
 /// Keeps the best state of a last substep.
 pub(crate) static KEEP_BEST: Kernel = Kernel::new("keep_best", &SOURCE, keep_best_body);
 /// Takes it back.
@@ -44,8 +53,9 @@ pub fn record(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
 /// Records measuring alone.
 pub fn measure(recorder: &mut Recorder<'_>) {
     let sizes = recorder.sizes();
+    let kernel = if sizes.of(Domain::LIMITS) > 0 { &MEASURE_LIMITED_STRAIN } else { &MEASURE_STRAIN };
     let arguments = [sizes.edges() as u32, sizes.vertices() as u32, 0, 0];
-    recorder.dispatch_range(&MEASURE_STRAIN, 0..elements(sizes) as u32, arguments);
+    recorder.dispatch_range(kernel, 0..elements(sizes) as u32, arguments);
 }
 
 /// Elements of a measurement: edges and vertices, one of each at once.
@@ -100,6 +110,16 @@ fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
+    measure_by(run, &[])
+}
+
+fn measure_limited_strain_body(run: &mut Run<'_>) -> Result<()> {
+    let edge_limits = run.read::<f32>("edge_limits")?;
+    measure_by(run, edge_limits)
+}
+
+/// `limits` are those of all edges, or none.
+fn measure_by(run: &mut Run<'_>, limits: &[f32]) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let range = run.range();
     let part = |count: usize| range.start.min(count)..range.end.min(count);
@@ -123,18 +143,30 @@ fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
         }
         partials[first_group + group] = [0.0, f32::from(u8::from(!all))];
     }
-    let (band, edges) = (Band::of(run.one::<Frame>("frame")?), &edges[part(edges.len())]);
-    lanes::widest(Measure { band, edges, vertices, displacements, first_group, partials });
+    let frame = run.one::<Frame>("frame")?;
+    let (band, common) = (Band::of(frame), frame.strain_limit);
+    let (limits, edges) = (&limits[part(limits.len())], &edges[part(edges.len())]);
+    lanes::widest(Measure { band, common, limits, edges, vertices, displacements, first_group, partials });
     Ok(())
 }
 
 struct Measure<'a> {
     band: Band,
+    common: f32,
+    limits: &'a [f32],
     edges: &'a [Link],
     vertices: &'a [Vertex],
     displacements: &'a [[f32; 4]],
     first_group: usize,
     partials: Write<'a, [f32; 2]>,
+}
+
+/// The common limit over that of an edge: 0 stands for the common one, less than 0 for one that is not above it.
+fn measure_of(own: f32, common: f32) -> f32 {
+    if own == 0.0 {
+        return 1.0;
+    }
+    common / if own < 0.0 { common.min(-own) } else { own }
 }
 
 impl Work for Measure<'_> {
@@ -152,7 +184,7 @@ impl Work for Measure<'_> {
             let mut most = zero;
             let mut before = None;
             // As many edges at once as there are lanes; the last ones are measured as often as it takes.
-            for eight in edges.chunks(LANES) {
+            for (number, eight) in edges.chunks(LANES).enumerate() {
                 let link = |lane: usize| &eight[lane.min(eight.len() - 1)];
                 let (head, b) = Vec3s::gather(simd, |lane| at(link(lane).head));
                 // Along a yarn an edge starts where the one before ended, and its tail is known.
@@ -168,7 +200,12 @@ impl Work for Measure<'_> {
                 before = Some((link(LANES - 1).head, head, b));
                 let rest = Wide::load_array(simd, std::array::from_fn(|lane| link(lane).rest));
                 let extent = (head - tail).length();
-                let strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
+                let mut strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
+                if !self.limits.is_empty() {
+                    let own = &self.limits[group * GROUP + number * LANES..];
+                    let measure = |lane: usize| measure_of(own[lane.min(eight.len() - 1)], self.common);
+                    strain = strain * Wide::load_array(simd, std::array::from_fn(measure));
+                }
                 most = most.max_precise((a + b).simd_gt(zero).select(strain, zero));
             }
             let most = most.to_array().into_iter().fold(0.0, f32::max);

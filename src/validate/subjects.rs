@@ -7,7 +7,7 @@ use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
 use crate::cloth::{Cloth, FrameInput, PinTarget};
 use crate::error::Result;
-use crate::mesh::{Mesh, MeshDescriptor};
+use crate::mesh::{Mesh, MeshDescriptor, Swatch};
 use crate::scene::{self, Scene};
 use crate::solid::Pose;
 use crate::solid::{Grid, Solid, SolidShape, icosphere};
@@ -66,7 +66,8 @@ pub fn moving(scene: Scene, settings: Settings) -> Result<Cloth> {
     Ok(cloth)
 }
 
-/// A curved sheet with hinges among solids of every kind that move, with every kind of hold; on the CPU.
+/// A curved sheet with hinges, and faces of other limits, among solids of every kind that move, with every kind of
+/// hold; on the CPU.
 ///
 /// # Errors
 /// As [`Cloth::on_cpu`].
@@ -74,7 +75,13 @@ pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
     let flat = scene::sheet(size)?.mesh;
     let bent = |[x, _, z]: &[f32; 3]| [0.5 + 0.5 * (x - 0.5).sin(), 0.5 * (x - 0.5).cos(), *z];
     let start: Vec<[f32; 3]> = flat.positions().iter().map(bent).collect();
+    // The fabric of all, but for the limits: one row of faces looser, one tighter.
+    let row = |number: u32, limit: f32| {
+        let faces = (number * (size - 1)..(number + 1) * (size - 1)).collect();
+        Swatch { faces, density: 0.2, shear: 20.0, bending: 1e-3, strain_limit: Some(limit) }
+    };
     let mesh = Mesh::new(MeshDescriptor {
+        swatches: vec![row(0, 0.03), row(1, 0.005)],
         positions: start.clone(),
         faces: flat.faces().to_vec(),
         bending: 1e-3,

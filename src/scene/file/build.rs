@@ -7,7 +7,7 @@ use super::ImportedCloth;
 use super::load_mesh::{self, load_mesh};
 use super::parts::{Fabric, Form, Named, Obstacle, Other, Pins, Select, Sheet, Source, part_has};
 use super::{Color, Folders, SceneFile, Surface, path};
-use crate::cloth::hold::Selection;
+use crate::cloth::hold::{Hold, Selection};
 use crate::cloth::motion::{PinGroup, Script, SolidMotion};
 use crate::error::{Error, Result, number};
 #[cfg(feature = "import")]
@@ -110,9 +110,18 @@ impl Builder<'_> {
                 let key = self.key(field, Some(*index), cloth).unwrap_or_else(|| around.to_owned());
                 self.error(&key, "is too large")
             }
-            Error::StrainLimit { .. } => self.file.text.error("solver.strain_limit", error.to_string()),
+            Error::StrainLimit { limit, .. } => self.file.text.error(&self.limit_key(*limit), error.to_string()),
             _ => self.file.text.error(around, format!("`{around}`: {}", told(&error))),
         }
+    }
+
+    /// The key of the limit that positions of this size cannot hold.
+    fn limit_key(&self, limit: f32) -> String {
+        let common = self.file.settings.strain_limit;
+        let own = |other: &Other| common != limit && other.strain_limit == Some(limit);
+        let found = self.file.fabrics.iter().find_map(|fabric| Some((fabric, fabric.others.iter().position(own)?)));
+        let of = |(fabric, index): (&Fabric, usize)| format!("{}.fabrics[{index}].strain_limit", fabric.key);
+        found.map_or_else(|| "solver.strain_limit".to_owned(), of)
     }
 
     /// The key of the file that a field of the library was read from, of a cloth if it is one of those.
@@ -143,7 +152,7 @@ impl Builder<'_> {
             "noise.amplitude" => format!("{cloth}.start.noise"),
             "overrides.rest" => format!("{cloth}.overrides{at}.rest"),
             "overrides.kind.stiffness" => format!("{cloth}.overrides{at}.stiffness"),
-            "swatches.density" | "swatches.shear" | "swatches.bending" => {
+            "swatches.density" | "swatches.shear" | "swatches.bending" | "swatches.strain_limit" => {
                 format!("{cloth}.fabrics{at}.{}", field.trim_start_matches("swatches."))
             }
             "strain_limit"
@@ -240,7 +249,8 @@ impl Builder<'_> {
         if faces.is_empty() {
             return Err(self.error(&key, "has no face with all of its vertices"));
         }
-        Ok(Swatch { faces, density: other.density, shear: other.shear, bending: other.bending })
+        let Other { density, shear, bending, strain_limit, .. } = *other;
+        Ok(Swatch { faces, density, shear, bending, strain_limit })
     }
 
     /// The vertices of a group among those of all cloths.
@@ -329,39 +339,64 @@ impl Builder<'_> {
         let mut owners: Vec<Option<usize>> = vec![None; start.len()];
         for (index, pins) in self.file.pins.iter().enumerate() {
             let key = &pins.key;
-            let vertices = self.chosen(pins, pieces, start)?;
+            let parts = self.weighted(pins, pieces, start)?;
+            let vertices: Vec<u32> = parts.iter().flat_map(|(_, vertices)| vertices.iter().copied()).collect();
             if vertices.is_empty() {
                 return Err(self.error(key, "has no vertex"));
             }
-            let scripted = pins.hold.is_some() || pins.motion.is_some();
             for vertex in &vertices {
                 let owner = &mut owners[*vertex as usize];
                 if let Some(other) = owner.replace(index) {
                     let before = &self.file.pins[other];
-                    if other != index && (scripted || before.hold.is_some() || before.motion.is_some()) {
+                    if other != index && (pins.scripted() || before.scripted()) {
                         let problem = format!("has vertex {vertex}, which {} has already", before.key);
                         return Err(self.error(key, problem));
                     }
                 }
             }
-            if pins.hold.is_none() {
-                for vertex in &vertices {
-                    let piece = pieces.iter_mut().find(|piece| (*vertex as usize) < piece.end());
-                    if let Some(piece) = piece {
-                        piece.descriptor.pins.push(vertex - piece.first as u32);
+            let all = PinGroup::new(&vertices, start).map_err(|error| self.located(error, key))?;
+            for (hold, vertices) in parts.into_iter().filter(|(hold, _)| *hold != Some(Hold::Free)) {
+                if hold.is_none() {
+                    for vertex in &vertices {
+                        let piece = pieces.iter_mut().find(|piece| (*vertex as usize) < piece.end());
+                        if let Some(piece) = piece {
+                            piece.descriptor.pins.push(vertex - piece.first as u32);
+                        }
                     }
                 }
-            }
-            if scripted {
-                let mut group = PinGroup::new(&vertices, start).map_err(|error| self.located(error, key))?;
-                group.hold = pins.hold;
-                group.until = pins.until;
-                group.motion.clone_from(&pins.motion);
-                group.center = pins.center.unwrap_or(group.center);
-                groups.push(group);
+                if hold.is_some() || pins.motion.is_some() {
+                    let mut group = PinGroup::new(&vertices, start).map_err(|error| self.located(error, key))?;
+                    group.hold = hold;
+                    group.until = pins.until;
+                    group.motion.clone_from(&pins.motion);
+                    group.center = pins.center.unwrap_or(all.center);
+                    groups.push(group);
+                }
             }
         }
         Ok(groups)
+    }
+
+    /// The vertices of pins, with what holds them: several lists where each has its own weight. `None` pins for good.
+    fn weighted(&self, pins: &Pins, pieces: &[Piece], start: &[[f32; 3]]) -> Result<Vec<(Option<Hold>, Vec<u32>)>> {
+        let Select::Channel(channel) = pins.select else {
+            return Ok(vec![(pins.hold, self.chosen(pins, pieces, start)?)]);
+        };
+        let among = pins.cloth.map_or(pieces, |cloth| &pieces[cloth..=cloth]);
+        if among.iter().all(|piece| piece.colors.is_none()) {
+            return Err(self.error(&format!("{}.channel", pins.key), "is for mesh files whose vertices have colors"));
+        }
+        let mut parts = Vec::new();
+        for piece in among {
+            for (weight, mut vertices) in channel.weights(piece.colors.as_deref().unwrap_or_default()) {
+                vertices.iter_mut().for_each(|vertex| *vertex += piece.first as u32);
+                let hold = Hold::weighted(weight).map_err(|error| self.located(error, &pins.key))?;
+                // What is let go later is no pin of the mesh.
+                let for_good = hold == Hold::Fixed && pins.until.is_none();
+                parts.push(((!for_good).then_some(hold), vertices));
+            }
+        }
+        Ok(parts)
     }
 
     /// The vertices of pins among those of all cloths.
@@ -389,6 +424,8 @@ impl Builder<'_> {
                 (0..columns * rows).filter(has).collect()
             }
             Select::Color(color) => return self.colored(color, among, key),
+            // Each vertex of a channel has a hold of its own.
+            Select::Channel(_) => Vec::new(),
             Select::Selection(Selection::Group(name)) => return self.group(name, among, key),
             Select::Selection(Selection::Indices(indices)) => {
                 self.existing(indices, start.len(), &format!("{key}.indices"))?

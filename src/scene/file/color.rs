@@ -54,6 +54,45 @@ impl FromStr for Color {
     }
 }
 
+/// A channel of the colors of vertices, read as weights of pins ([`crate::Hold::weighted`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channel(usize);
+
+impl Channel {
+    /// As files and options spell them.
+    pub const NAMES: [&str; 4] = ["red", "green", "blue", "alpha"];
+
+    /// The channel of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().position(|known| *known == name).map(Self)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self.0]
+    }
+
+    /// The vertices that have one weight, for each weight above 0, ascending: in steps of 1/255, as most files have
+    /// colors.
+    ///
+    /// ```
+    /// use taut::scene::file::Channel;
+    ///
+    /// let colors = [[1.0, 0.2, 0.0, 1.0], [0.0; 4], [0.2, 0.0, 0.0, 1.0], [0.2001, 0.0, 0.0, 1.0]];
+    /// let red = Channel::named("red").expect("it is one");
+    /// assert_eq!(red.weights(&colors), [(0.2, vec![2, 3]), (1.0, vec![0])]);
+    /// ```
+    pub fn weights(self, colors: &[[f32; 4]]) -> Vec<(f32, Vec<u32>)> {
+        let mut steps: Vec<Vec<u32>> = vec![Vec::new(); 256];
+        for (color, vertex) in colors.iter().zip(0..) {
+            // What is no number is no weight.
+            steps[(color[self.0] * 255.0).round().clamp(0.0, 255.0) as usize].push(vertex);
+        }
+        let weighted = steps.into_iter().enumerate().skip(1).filter(|(_, vertices)| !vertices.is_empty());
+        weighted.map(|(step, vertices)| (step as f32 / 255.0, vertices)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -154,13 +154,13 @@
 //! An entry of `[[cloth.fabrics]]` has a `group` (of the mesh file, or of `[cloth.groups]`) or a `color` (of a mesh
 //! file: `"RRGGBB"`, or `"RRGGBB~8"` for ±8 of 255 per channel), and says what the faces are made of all of whose
 //! vertices are in it: `material`, or `density`, `shear` and `bending`, which are those of the cloth where they are
-//! left out. Of two entries with one face the later decides. All fabrics have one strain limit, one damping and one
-//! friction on each solid: the engine has no others. What a weight is elsewhere, between free and pinned, is the
-//! stiffness of a [soft hold](#pins) here.
+//! left out. `strain_limit` is that of its edges, instead of the one of [`[solver]`](#solver), looser or tighter; an
+//! edge between two fabrics has the smaller one. Of two entries with one face the later decides. All fabrics have one
+//! damping and one friction on each solid: the engine has no others.
 //!
 //! ## Pins
 //!
-//! One of the first six keys chooses the vertices, where the cloth starts. A vertex that moves or is let go may be in
+//! One of the first seven keys chooses the vertices, where the cloth starts. A vertex that moves or is let go may be in
 //! one entry only. `[[cloth.pins]]` are of that cloth alone, `[[pins]]` of all cloths together; `at` is for one cloth.
 //!
 //! | Key | Means | Default |
@@ -171,13 +171,18 @@
 //! | `plane` | `{ point = […], normal = […] }`: the side that the normal points to \[m\] | |
 //! | `group` | a group of the mesh file or of `[cloth.groups]` | |
 //! | `color` | a color of vertices of the mesh file, as in [fabrics](#fabrics-of-groups-and-colors) | |
-//! | `hold` | `"fixed"`, `{ plane = normal }`, `{ line = direction }` or `{ soft = stiffness }`, a spring \[N/m\] | `"fixed"` |
+//! | `channel` | `"red"`, `"green"`, `"blue"` or `"alpha"` of the colors of a mesh file, painted weights: see below | |
+//! | `hold` | `"fixed"`, `{ plane = normal }`, `{ line = direction }`, `{ soft = stiffness }`, a spring \[N/m\], or `{ weight = w }` | `"fixed"` |
 //! | `until` | when they are let go \[s\] | never |
 //! | `[pins.motion]` | [their way](#motion) | at rest |
 //! | `center` of it | what it turns about \[m\] | the mean of the vertices' places |
 //!
 //! Parts of a grid are `"top"` (the first row), `"bottom"`, `"left"` (the first column), `"right"`, `"top-left"`,
 //! `"top-right"`, `"bottom-left"`, `"bottom-right"`, `"corners"`, `"border"`, `"all"`, `"first"` and `"last"`.
+//!
+//! A weight of 1 pins, 0 leaves free, and between them a vertex hangs on a spring of 10 N/m · w/(1 − w)
+//! ([`crate::Hold::weighted`]). `hold = { weight = 0.5 }` is one weight for all vertices of the entry; with `channel`
+//! each vertex has the weight that its color says, in steps of 1/255, and those with 0 are not in the entry.
 //!
 //! ## Solids
 //!
@@ -288,7 +293,7 @@ use crate::mesh::Mass;
 use crate::mesh::MeshQuality;
 use crate::scene::{Material, Noise, Scene};
 use crate::solid::{SLIDING, Solid, SolidShape};
-pub use color::Color;
+pub use color::{Channel, Color};
 pub use forms::{solid, solid_words};
 use parts::{Fabric, Obstacle, Pins, Source};
 use table::Text;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::color::Color;
+use super::color::{Channel, Color};
 use super::load_mesh;
 use crate::cloth::hold::Hold;
 use crate::cloth::motion::Motion;
@@ -36,6 +36,7 @@ pub(super) struct Other {
     pub(super) density: f32,
     pub(super) shear: f32,
     pub(super) bending: f32,
+    pub(super) strain_limit: Option<f32>,
 }
 
 /// Vertices that a mesh file has a name or a color for.
@@ -152,11 +153,20 @@ pub(super) struct Pins {
     pub(super) center: Option<[f32; 3]>,
 }
 
+impl Pins {
+    /// Whether the script has them, too, and not the mesh alone.
+    pub(super) fn scripted(&self) -> bool {
+        self.hold.is_some() || self.motion.is_some() || matches!(self.select, Select::Channel(_))
+    }
+}
+
 /// Which vertices are pinned.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Select {
     At(Vec<&'static str>),
     Color(Color),
+    /// Each vertex with its own weight.
+    Channel(Channel),
     Selection(crate::cloth::hold::Selection),
 }
 

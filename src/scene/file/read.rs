@@ -9,7 +9,7 @@ use super::forms::FORMS;
 use super::load_mesh::{self, UPS, WARPS};
 use super::parts::{Fabric, Named, Obstacle, Other, PARTS, Pins, Select, Sheet, Source, Start, Turn};
 use super::table::{Table, Text, Value, suggestion};
-use super::{Color, Folders, Limits, Output, SceneFile};
+use super::{Channel, Color, Folders, Limits, Output, SceneFile};
 use crate::cloth::hold::{Hold, Selection};
 use crate::cloth::motion::{Key, Motion};
 use crate::cloth::settings::Settings;
@@ -265,7 +265,7 @@ fn fabric<'a>(
 
 /// Faces of another fabric than density, shear and bending of the rest.
 fn other(value: &Value<'_>, [mut density, mut shear, mut bending]: [f32; 3]) -> Result<Other> {
-    let table = value.table(&["bending", "color", "density", "group", "material", "shear"])?;
+    let table = value.table(&["bending", "color", "density", "group", "material", "shear", "strain_limit"])?;
     let select = match (table.get("group"), table.get("color")) {
         (Some(group), None) => Named::Group(group.string()?.to_owned()),
         (None, Some(value)) => Named::Color(color(&value)?),
@@ -278,7 +278,8 @@ fn other(value: &Value<'_>, [mut density, mut shear, mut bending]: [f32; 3]) -> 
     table.set("density", &mut density)?;
     table.set("shear", &mut shear)?;
     table.set("bending", &mut bending)?;
-    Ok(Other { select, density, shear, bending })
+    let strain_limit = table.get("strain_limit").map(|value| value.number()).transpose()?;
+    Ok(Other { select, density, shear, bending, strain_limit })
 }
 
 fn color(value: &Value<'_>) -> Result<Color> {
@@ -438,11 +439,13 @@ fn edge(value: &Value<'_>) -> Result<EdgeOverride> {
 
 /// Pins of one cloth, or of all.
 fn pins(value: &Value<'_>, cloth: Option<usize>) -> Result<Pins> {
-    const WAYS: [&str; 6] = ["at", "box", "color", "group", "indices", "plane"];
-    let table = value.table(&["at", "box", "color", "group", "hold", "indices", "motion", "plane", "until"])?;
+    const WAYS: [&str; 7] = ["at", "box", "channel", "color", "group", "indices", "plane"];
+    let table =
+        value.table(&["at", "box", "channel", "color", "group", "hold", "indices", "motion", "plane", "until"])?;
     let ways: Vec<&str> = WAYS.into_iter().filter(|key| table.has(key)).collect();
     let [way] = ways[..] else {
-        let problem = format!("`{}` needs one of the keys at, box, color, group, indices and plane", table.name());
+        let problem =
+            format!("`{}` needs one of the keys at, box, channel, color, group, indices and plane", table.name());
         return Err(ways.get(1).map_or_else(|| table.complain(&*problem), |key| table.error(key, &*problem)));
     };
     let chosen = table.need(way, "which vertices")?;
@@ -465,13 +468,20 @@ fn pins(value: &Value<'_>, cloth: Option<usize>) -> Result<Pins> {
             Select::Selection(Selection::Plane { point, normal })
         }
         "color" => Select::Color(color(&chosen)?),
+        "channel" => {
+            if let Some(value) = table.get("hold") {
+                return Err(value.error("cannot be said beside a channel, whose colors say how vertices are held"));
+            }
+            let name = chosen.word(&Channel::NAMES)?;
+            Select::Channel(Channel::named(name).ok_or_else(|| chosen.error("is not known"))?)
+        }
         "group" => Select::Selection(Selection::Group(chosen.string()?.to_owned())),
         _ => Select::Selection(Selection::Indices(chosen.vertices()?)),
     };
     let mut hold = table.get("hold").map_or(Ok(None), |value| hold(&value))?;
     let later = |time: f64| time > 0.0 && time <= 1e6;
     let until = table.get("until").map(|value| value.precise_in(later, "above 0 and at most 1e6 s")).transpose()?;
-    if until.is_some() {
+    if until.is_some() && way != "channel" {
         // A pin of the mesh is for good.
         hold = hold.or(Some(Hold::Fixed));
     }
@@ -485,22 +495,30 @@ fn pins(value: &Value<'_>, cloth: Option<usize>) -> Result<Pins> {
     Ok(Pins { key: value.key().to_owned(), cloth, select, hold, until, motion, center })
 }
 
+/// What a hold may be.
+const HOLDS: &str = "must be \"fixed\", or have one of the keys line, plane, soft and weight";
+
 fn hold(value: &Value<'_>) -> Result<Option<Hold>> {
     if value.is_string() {
         value.word(&["fixed"])?;
         return Ok(None);
     }
-    let table = value.table(&["line", "plane", "soft"])?;
-    if let Some(soft) = table.get("soft").filter(|_| !table.has("line") && !table.has("plane")) {
+    let table = value.table(&["line", "plane", "soft", "weight"])?;
+    if let Some(weight) = table.get("weight").filter(|_| !["line", "plane", "soft"].iter().any(|key| table.has(key))) {
+        let hold = Hold::weighted(weight.number()?).map_err(|_| weight.error("must be in [0, 1]"))?;
+        return Ok(Some(hold).filter(|hold| *hold != Hold::Fixed));
+    }
+    if let Some(soft) = table.get("soft").filter(|_| !["line", "plane", "weight"].iter().any(|key| table.has(key))) {
         let stiffness = soft.number()?;
         let hold = Hold::Soft { stiffness };
         return hold.row().map(|_| Some(hold)).map_err(|_| soft.error("must be above 0 and at most 1e12 N/m"));
     }
     let vector = |key: &str| table.get(key).map(|value| value.numbers::<3>().map(|vector| (value, vector))).transpose();
     let (hold, value, vector) = match (vector("line")?, vector("plane")?) {
+        _ if table.has("soft") || table.has("weight") => return Err(value.error(HOLDS)),
         (Some((value, direction)), None) => (Hold::Line { direction }, value, direction),
         (None, Some((value, normal))) => (Hold::Plane { normal }, value, normal),
-        _ => return Err(value.error("must be \"fixed\", or have one of the keys line, plane and soft")),
+        _ => return Err(value.error(HOLDS)),
     };
     if vector.iter().all(|x| *x == 0.0) {
         return Err(value.error("has no direction"));

@@ -192,7 +192,7 @@ fn fabric(page: &mut Page, fabric: &Fabric, file: &SceneFile) {
     for one in &fabric.overrides {
         edge(page, one);
     }
-    for Other { select, density, shear, bending } in &fabric.others {
+    for Other { select, density, shear, bending, strain_limit } in &fabric.others {
         page.head("[[cloth.fabrics]]", "faces of another fabric");
         match select {
             Named::Group(name) => page.line("group", &text(name), ""),
@@ -201,6 +201,7 @@ fn fabric(page: &mut Page, fabric: &Fabric, file: &SceneFile) {
         page.number("density", *density, "kg/m²");
         page.number("shear", *shear, "N/m");
         page.number("bending", *bending, "N·m");
+        page.option("strain_limit", *strain_limit, "of its edges, instead of that of [solver]");
     }
 }
 
@@ -252,6 +253,7 @@ fn pins(page: &mut Page, pins: &Pins, key: &str) {
             parts => page.line("at", &list(parts), PARTS_COMMENT),
         },
         Select::Color(color) => page.line("color", &text(color.as_str()), "of vertices of the mesh file"),
+        Select::Channel(channel) => page.line("channel", &text(channel.name()), "of the mesh file: weights"),
         Select::Selection(Selection::Indices(indices)) => page.line("indices", &list(indices), ""),
         Select::Selection(Selection::Box { min, max }) => {
             page.line("box", &format!("{{ min = {}, max = {} }}", list(min), list(max)), "m");
@@ -265,8 +267,9 @@ fn pins(page: &mut Page, pins: &Pins, key: &str) {
         Some(Hold::Line { direction }) => page.line("hold", &format!("{{ line = {} }}", list(&direction)), ""),
         Some(Hold::Plane { normal }) => page.line("hold", &format!("{{ plane = {} }}", list(&normal)), ""),
         Some(Hold::Soft { stiffness }) => page.line("hold", &format!("{{ soft = {stiffness:?} }}"), "N/m"),
+        Some(Hold::Free) => page.line("hold", "{ weight = 0.0 }", "free"),
         // With an end it is a hold of the script, without one a pin of the mesh.
-        Some(Hold::Fixed | Hold::Free) | None => {}
+        Some(Hold::Fixed) | None => {}
     }
     page.option("until", pins.until, "let go after so long, s");
     if let Some(motion) = &pins.motion {
