@@ -198,13 +198,13 @@ impl Work for Measure<'_> {
                     None => Vec3s::gather(simd, |lane| at(link(lane).tail)),
                 };
                 before = Some((link(LANES - 1).head, head, b));
-                let rest = Wide::load_array(simd, std::array::from_fn(|lane| link(lane).rest));
+                let rest = Wide::load_array(simd, lanes::each(|lane| link(lane).rest));
                 let extent = (head - tail).length();
                 let mut strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
                 if !self.limits.is_empty() {
                     let own = &self.limits[group * GROUP + number * LANES..];
                     let measure = |lane: usize| measure_of(own[lane.min(eight.len() - 1)], self.common);
-                    strain = strain * Wide::load_array(simd, std::array::from_fn(measure));
+                    strain = strain * Wide::load_array(simd, lanes::each(measure));
                 }
                 most = most.max_precise((a + b).simd_gt(zero).select(strain, zero));
             }
