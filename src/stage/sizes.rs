@@ -38,6 +38,8 @@ impl Domain {
     pub const PIECES: Self = Self::Counted(14);
     /// One element per line of springs.
     pub const DIAGONALS: Self = Self::Counted(15);
+    /// One element per piece of a line of springs in a window around pins.
+    pub const DIAGONAL_PIECES: Self = Self::Counted(16);
 }
 
 impl Sizes {
