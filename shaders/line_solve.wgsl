@@ -47,6 +47,25 @@ fn line_of(invocation: Invocation) -> Line {
     return lane_of(invocation.lane, yarn, range.arguments.x);
 }
 
+// Passes over pieces of lines. x: first piece, y: one past the last, z: invocations that share a piece.
+@group(0) @binding(22) var<uniform> window_passes: array<vec4<u32>, MOST_PASSES>;
+
+// How often a workgroup must turn to a pass.
+fn turns_of(pass_of: vec4<u32>) -> u32 {
+    let together = GROUP / pass_of.z;
+    return (pass_of.y - pass_of.x + together - 1u) / together;
+}
+
+// The piece that an invocation works on in one of the turns; none has no edges.
+fn piece_of(pass_of: vec4<u32>, turn: u32, lane: u32) -> Line {
+    let piece = pass_of.x + turn * (GROUP / pass_of.z) + lane / pass_of.z;
+    var yarn: YarnRow;
+    if (piece < pass_of.y) {
+        yarn = yarns[piece];
+    }
+    return lane_of(lane, yarn, pass_of.z);
+}
+
 // A yarn as one of its lanes sees it.
 fn lane_of(lane: u32, yarn: YarnRow, lanes_per_yarn: u32) -> Line {
     var line: Line;

@@ -371,6 +371,10 @@ fn the_rule_looks_at_pins_solids_holds_and_bending() {
     assert_eq!(plan(&curtain, true, &default), (false, true), "a held vertex gathers load");
     assert_eq!(plan(&scene::curtain(12).expect("a known scene"), false, &default), (false, false), "nothing to save");
     assert_eq!(plan(&scene::hang(71).expect("a known scene"), false, &default), (false, false), "pins alone");
+    let stiff = sheared(scene::hang(71).expect("a known scene"), 200.0);
+    assert_eq!(plan(&stiff, false, &default), (true, false), "windows solve springs again");
+    let small = sheared(scene::hang(24).expect("a known scene"), 1000.0);
+    assert_eq!(plan(&small, false, &default), (false, true), "there are no windows");
     let falls = Scene { solids: scene::drape(9).expect("a known scene").solids, ..scene::sheet(71).unwrap() };
     assert_eq!(plan(&falls, false, &default), (true, false), "κ ≤ 1 with contact");
     let fine = sheared(scene::curtain(256).expect("a known scene"), 1000.0);

@@ -20,6 +20,7 @@ use taut::engine::fields::{Domain, Fields, Precision};
 use taut::engine::layout::GROUP;
 use taut::engine::program::{Dispatch, Item, Kernel, Pattern, Program};
 use taut::engine::source::Source;
+use taut::mesh::yarns::YarnRow;
 use taut::{
     Cloth, Elasticity, FrameInput, GaussSeidel, Mass, Mesh, MeshDescriptor, Method, PinTarget, Pose, Result, Scene,
     Settings, Substeps,
@@ -82,8 +83,9 @@ impl<'a> Suspect<'a> {
             Pattern::Lines => dispatch.arguments[0] as usize,
             // Pieces of yarns between two pins look at all of their yarn before any of them is moved.
             Pattern::Passes => {
-                let passes =
-                    &fields.get::<[u32; 4]>("window_passes").expect("passes")[..dispatch.arguments[1] as usize];
+                let [first, end, ..] = dispatch.arguments.map(|argument| argument as usize);
+                let table = fields.get::<[u32; 4]>(dispatch.field("window_passes")).expect("passes");
+                let passes = &table[first..end];
                 let parts = |[first, end, _, held]: &[u32; 4]| {
                     let together = (*held > 0).then_some(*first as usize..(*first + *held) as usize);
                     together
@@ -413,19 +415,21 @@ fn windowed() -> Fields {
     cloth.fields().expect("the cloth is on the CPU").clone()
 }
 
-fn windows_verdict(fields: &mut Fields) -> std::result::Result<(), Race> {
-    let passes =
-        fields.get::<[u32; 4]>("window_passes").expect("passes").iter().filter(|pass| pass[1] > pass[0]).count();
-    let pieces = fields.sizes().of(Domain::PIECES) as u32;
-    let cloth = cpu(Scene::named("patch", 32).expect("a known scene"), Settings::default());
-    let recorded = cloth.program().dispatches().into_iter().find(|dispatch| dispatch.kernel.name == "project_windows");
-    let kernel = recorded.expect("it has windows").kernel;
-    let dispatch = Dispatch { arguments: [0, passes as u32, 0, 0], ..Dispatch::new(kernel, 0..pieces) };
+/// Examines all passes of a kernel of windows.
+fn windows_verdict(fields: &mut Fields, name: &str) -> std::result::Result<(), Race> {
+    let settings = Settings { elasticity: Elasticity::Diagonals, ..Default::default() };
+    let cloth = cpu(Scene::named("patch", 32).expect("a known scene"), settings);
+    let recorded = cloth.program().dispatches().into_iter().find(|dispatch| dispatch.kernel.name == name);
+    let recorded = recorded.expect("it has windows");
+    let table = fields.get::<[u32; 4]>(recorded.field("window_passes")).expect("passes");
+    let passes = table.iter().filter(|pass| pass[1] > pass[0]).count();
+    let pieces = fields.get::<YarnRow>(recorded.field("yarns")).expect("pieces").len() as u32;
+    let dispatch = Dispatch { arguments: [0, passes as u32, 0, 0], ..Dispatch::new(recorded.kernel, 0..pieces) };
     let program = Program { items: vec![Item::Dispatch(dispatch.clone())] };
     let runner = Runner::new(&program, fields).expect("the program fits");
     fields.get_mut::<u32>("guards").expect("words")[0] = 1;
     let suspects = Suspect::all(&runner, &dispatch, fields);
-    assert_eq!(suspects.len(), passes);
+    assert!(suspects.len() == passes && passes > 3, "{passes}");
     suspects.iter().try_for_each(|suspect| suspect.examine(fields, &mut Random(5)))
 }
 
@@ -435,12 +439,14 @@ fn pieces_of_a_pass_do_not_touch_each_other() {
     let held: u32 =
         fields.get::<[u32; 4]>("window_passes").expect("passes").iter().map(|pass| pass[3]).max().unwrap_or(0);
     assert_eq!(held, 2, "the two ends of the row between the pins");
-    assert_eq!(windows_verdict(&mut fields), Ok(()));
-    // Two passes made one: pieces of both families at once.
-    let passes = fields.get_mut::<[u32; 4]>("window_passes").expect("passes");
-    passes[0][1] = passes[1][1];
-    let found = windows_verdict(&mut fields);
-    assert!(found.is_err(), "{found:?}");
+    for (name, table) in [("project_windows", "window_passes"), ("project_diagonal_pieces", "diagonal_passes")] {
+        assert_eq!(windows_verdict(&mut fields, name), Ok(()));
+        // Two passes made one: pieces of both families at once.
+        let passes = fields.get_mut::<[u32; 4]>(table).expect("passes");
+        passes[0][1] = passes[1][1];
+        let found = windows_verdict(&mut fields, name);
+        assert!(found.is_err(), "{name}: {found:?}");
+    }
 }
 
 /// The walk gives what the runner gives: the examination leaves no trace.

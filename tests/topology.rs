@@ -655,7 +655,7 @@ fn swatches_are_of_their_own_fabric() {
     }
 }
 
-/// What every mesh's windows must satisfy; returns (passes, pieces).
+/// What every mesh's windows must satisfy; returns (passes, pieces) of those without diagonals.
 fn check_windows(mesh: &Mesh) -> (usize, usize) {
     let topology = Topology::new(mesh);
     let (windows, yarns) = (&topology.windows, &topology.yarns);
@@ -682,7 +682,28 @@ fn check_windows(mesh: &Mesh) -> (usize, usize) {
         }
     }
     assert_eq!(next as usize, windows.pieces.len());
-    (windows.passes.len(), windows.pieces.len())
+    // Those with diagonals: turns follow each other, and no two pieces of a pass share a vertex.
+    let (mut yarn_passes, mut passes, mut next) = (windows.plain, 0, 0);
+    for turn in &windows.turns {
+        assert_eq!((turn.yarns.start, turn.diagonals.start), (yarn_passes, passes), "turns follow each other");
+        (yarn_passes, passes) = (turn.yarns.end, turn.diagonals.end);
+    }
+    assert_eq!((yarn_passes as usize, passes as usize), (windows.passes.len(), windows.diagonal_passes.len()));
+    for pass in &windows.diagonal_passes {
+        assert!(pass.pieces.start == next && pass.pieces.end > next && pass.held == 0, "{pass:?}");
+        next = pass.pieces.end;
+        let mut seen = std::collections::BTreeSet::new();
+        for piece in &windows.diagonal_pieces[pass.pieces.start as usize..pass.pieces.end as usize] {
+            let whole = &topology.diagonals.lines[piece.yarn as usize];
+            assert!(whole.start <= piece.edges.start && piece.edges.end <= whole.end, "{piece:?}");
+            let links = &topology.diagonals.links[piece.edges.start as usize..piece.edges.end as usize];
+            let vertices = links.iter().map(|link| link.head).chain([links[0].tail]);
+            assert!(vertices.into_iter().all(|vertex| seen.insert(vertex)), "two pieces of a pass share a vertex");
+        }
+    }
+    assert_eq!(next as usize, windows.diagonal_pieces.len());
+    let plain = &windows.passes[..windows.plain as usize];
+    (plain.len(), plain.last().map_or(0, |pass| pass.pieces.end as usize))
 }
 
 #[test]
@@ -695,6 +716,10 @@ fn windows_are_around_pins_that_stand_alone() {
     assert_eq!(of("curtain", 71), (0, 0), "a pinned row carries the load side by side");
     assert_eq!(of("chain", 71), (0, 0), "one yarn is solved exactly");
     assert_eq!(of("sheet", 71), (0, 0), "nothing is pinned");
+    // Diagonals of both families in windows of radii 8 and 16, and of radius 8 after the strips; first radius 4 alone.
+    let windows = Topology::new(&Scene::named("hang", 71).unwrap().mesh).windows;
+    assert_eq!((windows.diagonal_passes.len(), windows.turns.len()), (6, 4));
+    assert_eq!(windows.around, [0, 70]);
     // Larger cloth: a larger window, combs, the smallest window twice.
     assert!(of("hang", 128).0 > 12);
 }

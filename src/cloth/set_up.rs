@@ -37,13 +37,14 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     solids.iter().enumerate().try_for_each(|(index, solid)| solid.validate(index))?;
     let distances: Vec<f32> = solids.iter().flat_map(Solid::distances).copied().collect();
     let topology = Topology::new(&mesh);
-    let step_bounds = StepBounds::of(&mesh, &start, &topology.yarns, &topology.diagonals);
+    let step_bounds = StepBounds::of(&mesh, &start, &topology.yarns, &topology.diagonals, &topology.windows);
     let triangles: Vec<u32> = mesh.triangles().into_iter().flatten().collect();
     let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
     let bend_incidence = bend_incidence(&mesh);
     let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len())
         .with(Domain::PIECES, topology.windows.pieces.len())
+        .with(Domain::DIAGONAL_PIECES, topology.windows.diagonal_pieces.len())
         .with(Domain::DIAGONALS, topology.diagonals.lines.len());
     let mut fields = Fields::new(sizes, stages::fields(&settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);

@@ -125,14 +125,14 @@ impl<'a> Stages<'a> {
             }
             recorder.set_phase(phase::FRAME);
         };
-        let Plan { least, most, bounded, .. } = *self.plan;
+        let Plan { least, most, bounded, diagonals, .. } = *self.plan;
         let loops = Loops { middle: if most > 1 { recorder.reserve() } else { 0 }, last: recorder.reserve() };
         let substep = |recorder: &mut Recorder<'_>, last_substep: bool| {
             recorder.about.moment.last_substep = last_substep;
             let stages = self.substep(&recorder.about.moment, recorder.sizes(), loops);
             each(recorder, stages);
         };
-        recorder.about.moment.bounded = bounded;
+        (recorder.about.moment.bounded, recorder.about.moment.diagonals) = (bounded, diagonals);
         each(recorder, self.before(loops));
         if most > 1 {
             recorder.repeat_reserved(loops.middle, most - 1, least < most, |recorder| substep(recorder, false));

@@ -44,8 +44,15 @@
 //! - 100, where a row of pins carries the load side by side, or nothing does. In the first half second of `curtain`
 //!   nothing was gained at κ = 86 and 106, 0.01 … 0.04 J/kg at 150, and 0.1 at 340;
 //! - 1, where the cloth may touch solids: every touching vertex is a pin of its own;
-//! - 0.5, where load comes together: pins without a pinned neighbor, pins that bear more than one and a half of the
-//!   longest yarns per edge, and held vertices. Around these, cloth is projected many times after its springs.
+//! - 4, where load comes together in pins that stand alone, with windows that solve springs again
+//!   ([`crate::mesh::windows`]) around all of them;
+//! - 0.5, where it comes together otherwise: pins without a pinned neighbor in small meshes, pins that bear more than
+//!   one and a half of the longest yarns per edge, and held vertices. Around these, cloth is projected many times after
+//!   its springs.
+//!
+//! Where load comes together in windows, the tension of the cloth asks for short steps, too: below 12 substeps per frame
+//! at 71 × 71, and 24 at 128 × 128, frames are missed with any shear. Both are where a wave, which runs along a yarn of
+//! length L that hangs from its end with √(g L), passes a quarter of an edge per substep, and that is the bound.
 //!
 //! Two more bounds are no matter of stability. At a load s of more than a third, cloth that hangs from a row of pins
 //! does not come to rest: a curtain of 128 × 128 moves by 0.2 m/s for ever in 8 substeps per frame (s = 0.7), as it
@@ -55,7 +62,9 @@
 //! second order, which do not damp, the last bound is left out.
 //!
 //! The rule: springs go along diagonals where these are in at most four families, no load comes together, and that
-//! takes three quarters of the substeps of explicit ones or fewer; otherwise they are explicit. Either way, where shear
+//! takes three quarters of the substeps of explicit ones or fewer; also where it comes together in windows, if it takes
+//! half or fewer (from about 50 N/m on), because windows that solve springs are larger; otherwise they are explicit.
+//! Either way, where shear
 //! would ask for more than four times the substeps of the other bounds, or for more than the caller allows, it is left
 //! to the linear solve, as it is on meshes whose springs lie on no lines. With damping and second-order steps nothing
 //! may be explicit: there springs go along diagonals, or by the linear solve where load comes together and where the
@@ -73,6 +82,20 @@
 //! | 71 × 71, shear of 200 N/m | 68, 68 | 4.3, 8.1, 123, gains 0.17 J/kg | 8, 8.1 |
 //! | 71 × 71, shear of 1000 N/m | 151, 151 | 4.6, 9.3, 334, gains 2.3 J/kg | 9, 9.0 |
 //!
+//! The same of cloth that hangs from two corners (`patch`: from two corners that are as far apart as its row is long). It
+//! missed no frame, but with the linear solve:
+//!
+//! | | linear solve | diagonals, with windows |
+//! |---|---|---|
+//! | `hang` 71 × 71, shear of 200 N/m | 13.4, 26.3, 147, gains 0.53 J/kg | 19.1, 24.3, gains 0.0002 |
+//! | `hang` 71 × 71, shear of 1000 N/m | | 42, 42.4, gains 0.0024 |
+//! | `patch` 71 × 71, shear of 200 N/m | | 19.3, 29.8, gains 0.0012 |
+//! | `patch` 71 × 71, shear of 1000 N/m | | 42, 42.0, gains 0.0007 |
+//! | `hang` 128 × 128, shear of 200 N/m, 0.7 s | | 39.2, 46.1, gains 0.0002 |
+//! | `patch` 128 × 128, shear of 200 N/m, 0.7 s | | 41.5, 67.2, gains 0.0012 |
+//!
+//! In 22 substeps `hang` of 1000 N/m (κ = 14) gains 0.09 J/kg.
+//!
 //! The count lives on the device: nothing waits for a read-back. The recording has the cap, [`Plan::most`]; substeps
 //! beyond the count do nothing. Bounds 1 and 2 and the cap come from mesh and settings alone, and the load from the
 //! state alone, so every run chooses alike.
@@ -83,6 +106,7 @@ use crate::error::within;
 use crate::error::{Error, Result};
 use crate::mesh::bending::Pair;
 use crate::mesh::diagonals::Diagonals;
+use crate::mesh::windows::Windows;
 use crate::mesh::yarns::Yarns;
 use crate::mesh::{Link, Mesh};
 use crate::stage::control::MOST_SUBSTEPS;
@@ -112,12 +136,19 @@ const LONGEST_ALONG: f64 = 1.0 / 480.0;
 const STILL: f64 = 1.0 / 3.0;
 /// Largest k h²/m of springs along diagonals where a row of pins carries the load, or nothing does.
 const ROWS: f64 = 100.0;
-/// The same where load comes together in a pin.
+/// The same where load comes together in pins with windows that have pieces of diagonals.
+const WINDOWED: f64 = 4.0;
+/// The same where it comes together elsewhere.
 const GATHERED: f64 = 0.5;
 /// The same where the cloth may touch solids.
 const TOUCHED: f64 = 1.0;
 /// How many times fewer substeps springs along diagonals must take: a line solve costs more than a spring pass.
 const SAVING: f64 = 4.0 / 3.0;
+/// The same where windows solve springs again.
+const SAVING_WINDOWED: f64 = 2.0;
+/// Edges that a wave along the longest yarn runs through in a substep of springs along diagonals, where load comes
+/// together.
+const CREST: f64 = 0.25;
 
 /// A yarn between two pins is taut if it is longer than their distance by less than so many strain limits, and what it
 /// may be strained in the course of a frame is so many of them.
@@ -231,7 +262,8 @@ impl Substeps {
         let load = f64::from(load) / bounds.tightness;
         let seconds = f64::from(dt);
         let shear = at_least(seconds / bounds.shear);
-        let expected_load = bounds.load * gravity.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        let pull = gravity.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        let expected_load = bounds.load * pull;
         let weight = at_least(seconds * (expected_load / load).sqrt());
         let motion = at_least(bounds.grading * seconds / LONGEST);
         let cap = match self {
@@ -242,6 +274,7 @@ impl Substeps {
         let along = bounds.along(seconds).map(|count| count.max(motion));
         let still = if bounds.gathered { 1.0 } else { at_least(seconds * (expected_load / STILL).sqrt()) };
         let shown = if smooth { still } else { still.max(at_least(seconds / LONGEST_ALONG)) };
+        let shown = if bounds.windowed { shown.max(at_least(seconds * bounds.crests(pull) / CREST)) } else { shown };
         let fixed = matches!(self, Self::Fixed(_));
         let fits = |count: f64, others: f64| count <= cap && (fixed || count <= 4.0 * others);
         let diagonals = match elasticity {
@@ -250,8 +283,10 @@ impl Substeps {
             // The caller knows better than the bound of κ, if he says so.
             Elasticity::Diagonals => along.is_some() && at_least(seconds / bounds.bending) <= cap,
             Elasticity::Auto => along.is_some_and(|count| {
-                let saves = !fixed && SAVING * count.max(shown).max(weight) <= shear.max(calm);
-                let wins = !bounds.gathered && (smooth || saves) || !smooth && shear > cap;
+                let saving = if bounds.gathered { SAVING_WINDOWED } else { SAVING };
+                let saves = !fixed && saving * count.max(shown).max(weight) <= shear.max(calm);
+                let wins = if bounds.gathered { bounds.windowed && !smooth && saves } else { smooth || saves };
+                let wins = wins || !smooth && shear > cap;
                 fits(count, calm.max(shown)) && wins
             }),
         };
@@ -311,6 +346,10 @@ pub struct StepBounds {
     stiffest: Option<u32>,
     /// Whether the load of the cloth comes together somewhere: in a pin that stands alone, or in a held vertex.
     gathered: bool,
+    /// Whether windows with pieces of diagonals are around all of these.
+    windowed: bool,
+    /// Edges of the longest yarn over the mean rest length of edges \[1/m\].
+    slenderness: f64,
     /// Whether there are solids around.
     touched: bool,
     /// How much longer the tautest yarn between two pins is than their distance, as a part of it; infinite where there
@@ -323,11 +362,12 @@ pub struct StepBounds {
 impl StepBounds {
     /// The bounds of a mesh that starts as it rests, for a cloth without solids and holds.
     pub fn new(mesh: &Mesh) -> Self {
-        Self::of(mesh, mesh.positions(), &Yarns::new(mesh), &Diagonals::new(mesh))
+        let (yarns, diagonals) = (Yarns::new(mesh), Diagonals::new(mesh));
+        Self::of(mesh, mesh.positions(), &yarns, &diagonals, &Windows::new(mesh, &yarns, &diagonals))
     }
 
-    /// The same where the lines of its edges and springs are known.
-    pub(crate) fn of(mesh: &Mesh, start: &[[f32; 3]], yarns: &Yarns, diagonals: &Diagonals) -> Self {
+    /// The same where it starts and the lines of its edges and springs are known.
+    pub(crate) fn of(mesh: &Mesh, start: &[[f32; 3]], yarns: &Yarns, diagonals: &Diagonals, windows: &Windows) -> Self {
         let (springs, pairs) = (mesh.springs(), mesh.bending_pairs());
         let (ratio, stiffest) = stiffest(mesh, springs, pairs);
         Self {
@@ -339,6 +379,8 @@ impl StepBounds {
             grading: grading(mesh),
             stiffest,
             gathered: gathers(mesh, yarns.longest() as usize),
+            windowed: covered(windows, mesh.pins()),
+            slenderness: f64::from(yarns.longest()) / mean_rest(mesh),
             touched: false,
             give: give(mesh, start, yarns),
             tightness: 1.0,
@@ -365,19 +407,26 @@ impl StepBounds {
     /// The same for a cloth that may touch solids, or of which vertices are held.
     #[must_use]
     pub fn among(self, solids: bool, held: bool) -> Self {
-        Self { touched: solids, gathered: self.gathered || held, ..self }
+        Self { touched: solids, gathered: self.gathered || held, windowed: self.windowed && !held, ..self }
     }
 
     /// Substeps of a frame that keep springs along diagonals and explicit bending stable; `None` where there are no
     /// such lines.
     fn along(&self, seconds: f64) -> Option<f64> {
         let kappa = match (self.gathered, self.touched) {
+            (true, false) if self.windowed => WINDOWED,
             (true, _) => GATHERED,
             (false, true) => TOUCHED,
             (false, false) => ROWS,
         };
         let stable = at_least(seconds * (self.rate / kappa).sqrt()).max(at_least(seconds / self.bending));
         self.diagonals.then_some(stable)
+    }
+
+    /// Edges per second that a wave runs through along the longest yarn, as it hangs under this gravity \[m/s²\]: the
+    /// root of its length times gravity is the speed of a wave at its upper end.
+    fn crests(&self, gravity: f64) -> f64 {
+        (gravity * self.slenderness).sqrt()
     }
 
     /// Whether the cloth resists bending.
@@ -470,6 +519,17 @@ fn give(mesh: &Mesh, start: &[[f32; 3]], yarns: &Yarns) -> f64 {
         least = least.min((length / a.distance(b) - 1.0).max(0.0));
     }
     least
+}
+
+/// Whether windows with pieces of diagonals are around all of these vertices.
+fn covered(windows: &Windows, vertices: &[u32]) -> bool {
+    !windows.diagonal_passes.is_empty() && vertices.iter().all(|vertex| windows.around.binary_search(vertex).is_ok())
+}
+
+/// Mean rest length of the edges \[m\]; 1 where there are none.
+fn mean_rest(mesh: &Mesh) -> f64 {
+    let sum: f64 = mesh.edges().iter().map(|edge| f64::from(edge.rest)).sum();
+    if sum > 0.0 { sum / mesh.edge_count() as f64 } else { 1.0 }
 }
 
 /// Mean over four times the length of short edges, those of which 99 in 100 are longer, in 1 … 6.5: what a step moves

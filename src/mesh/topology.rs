@@ -42,7 +42,7 @@ impl Topology {
             pinned[pin as usize] = true;
         }
         let both_pinned = |link: &&Link| pinned[link.tail as usize] && pinned[link.head as usize];
-        let yarns = Yarns::new(mesh);
+        let (yarns, diagonals) = (Yarns::new(mesh), Diagonals::new(mesh));
         let mut number = vec![0; mesh.edge_count()];
         for (index, canonical) in yarns.canonical.iter().enumerate() {
             number[*canonical as usize] = index as u32;
@@ -51,8 +51,8 @@ impl Topology {
             edge_incidence: Incidence::new(vertex_count, &yarns.edges),
             spring_incidence: Incidence::new(vertex_count, mesh.springs()),
             coloring: Coloring::new(vertex_count, mesh.edges()).renumbered(&number),
-            windows: Windows::new(mesh, &yarns),
-            diagonals: Diagonals::new(mesh),
+            windows: Windows::new(mesh, &yarns, &diagonals),
+            diagonals,
             yarns,
             component_of,
             component_count,

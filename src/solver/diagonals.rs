@@ -28,9 +28,17 @@
 //! spring is met once per substep, so its multiplier starts at 0; carried over from the substep before, it explodes
 //! where shear is stiff. To do both families twice changes nothing that could be measured.
 //!
+//! # Again around pins
+//!
 //! What it does not see is the projection that follows: shear is in balance with the prediction, and not with what
-//! tension and contact make of it. Where these are stiff against shear, cloth gains energy:
-//! [`crate::cloth::substeps`] has the bounds.
+//! tension and contact make of it. Where these are stiff against shear, cloth gains energy;
+//! [`crate::cloth::substeps`] has the bounds. Around pins that stand alone, where load comes together, the springs are
+//! solved again: each of the larger [windows](crate::mesh::windows) begins with the pieces of the diagonals inside it.
+//! A spring has a multiplier λ by then, and a solve that adds μ to it is
+//!
+//! (J W Jᵀ + α I) μ = C − α λ,
+//!
+//! which does nothing where the spring is in balance.
 //!
 //! **Pins** and holds bear what they take from a pull, also that of springs between two pins.
 //!
@@ -43,22 +51,27 @@
 //! | β | `shear.damping` | s |
 //! | τ | `clock.span` | s |
 //! | μ | solution of the line solve | kg·m |
+//! | λ | `spring_multipliers` | kg·m |
+
+use std::ops::Range;
 
 use fearless_simd::{Simd, prelude::*};
 
-use crate::engine::cpu::Run;
+use crate::engine::cpu::{Run, Shared};
 use crate::engine::fields::{Domain, Fields, Inputs, Spec};
 use crate::engine::layout::element;
-use crate::engine::program::Kernel;
+use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::lanes::{self, Mask, Wide, Work};
 use crate::mesh::Link;
 use crate::mesh::diagonals::Diagonals;
+use crate::mesh::windows::{MOST_PASSES, Pass};
 use crate::mesh::yarns::YarnRow;
 use crate::solver::bundle::{Bundle, Rows};
 use crate::solver::line_solve::{self, LineRow, kernel, lanes_of, yarns_of};
 use crate::solver::places::{self, Law, LineView, Place, Places};
+use crate::solver::windows;
 use crate::stage::edge::COLLAPSED;
 use crate::stage::fields::{Clock, Vertex};
 use crate::stage::freedom::Freedom;
@@ -88,6 +101,20 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<LineRow>("diagonal_rows", Domain::SPRINGS, "rows of a line solve, then its steps and solution")
         .scratch(),
     Spec::of::<Shear>("shear", Domain::Fixed(1), "what springs along diagonals are told").input(),
+    Spec::of::<f32>(
+        "spring_multipliers",
+        Domain::SPRINGS,
+        "of springs along diagonals, since the start of the substep [kg·m]",
+    )
+    .scratch(),
+    Spec::of::<YarnRow>("diagonal_pieces", Domain::DIAGONAL_PIECES, "pieces of diagonals around pins, pass by pass")
+        .exact(),
+    Spec::of::<[u32; 4]>(
+        "diagonal_passes",
+        Domain::Fixed(MOST_PASSES),
+        "first piece, one past the last, lanes per piece, 0",
+    )
+    .exact(),
 ];
 
 /// Sets `forces` to 0; the first stage, so later ones add to it. Also what the linear solve would start from: that is
@@ -99,6 +126,18 @@ pub(crate) static PROJECT_DIAGONAL: Kernel = kernel("project_diagonal", &SOURCE,
     ("edges", "diagonal_links"),
     ("line_rows", "diagonal_rows"),
 ]);
+
+/// Does it again for the pieces around pins, pass by pass.
+pub(crate) static PROJECT_DIAGONAL_PIECES: Kernel =
+    Kernel::new("project_diagonal_pieces", &SOURCE, project_diagonal_pieces_body)
+        .pattern(Pattern::Passes)
+        .aliases(&[
+            ("yarns", "diagonal_pieces"),
+            ("edges", "diagonal_links"),
+            ("line_rows", "diagonal_rows"),
+            ("window_passes", "diagonal_passes"),
+        ])
+        .amplification(windows::AMPLIFICATION);
 
 /// The start: no force but that of bending.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +177,12 @@ impl Stage for Shear {
     }
 }
 
+/// Records the pieces of some passes around pins.
+pub(super) fn record_pieces(recorder: &mut Recorder<'_>, passes: &[Pass], range: Range<u32>) {
+    let whole = recorder.sizes().of(Domain::DIAGONAL_PIECES) as u32;
+    windows::dispatch_passes(recorder, &PROJECT_DIAGONAL_PIECES, passes, range, whole);
+}
+
 /// Fills the fields.
 ///
 /// # Errors
@@ -160,6 +205,16 @@ fn clear_force_body(run: &mut Run<'_>) -> Result<()> {
 
 fn project_diagonal_body(run: &mut Run<'_>) -> Result<()> {
     let lines = yarns_of(run)?;
+    project(run, [lines], false)
+}
+
+fn project_diagonal_pieces_body(run: &mut Run<'_>) -> Result<()> {
+    let passes = windows::passes_of(run)?;
+    project(run, passes, true)
+}
+
+/// Solves lines or pieces of them, pass by pass, for the first time in a substep or again.
+fn project<'a>(run: &mut Run<'a>, passes: impl IntoIterator<Item = &'a [YarnRow]>, again: bool) -> Result<()> {
     let clock = run.one::<Clock>("clock")?;
     let damping = run.one::<Shear>("shear")?.damping / clock.span;
     let view = LineView {
@@ -170,27 +225,29 @@ fn project_diagonal_body(run: &mut Run<'_>) -> Result<()> {
         reactions: run.shared_vectors("reactions")?,
         force: clock.force,
     };
-    let law = Compliant { damping, share: 1.0 / (1.0 + damping), square: clock.span * clock.span, links: view.links };
-    lanes::widest(Projection { lines, view, law });
+    let (share, square) = (1.0 / (1.0 + damping), clock.span * clock.span);
+    let law =
+        Compliant { damping, share, square, links: view.links, multipliers: run.shared("spring_multipliers")?, again };
+    lanes::widest(Projection { passes, view, law });
     Ok(())
 }
 
-struct Projection<'a> {
-    lines: &'a [YarnRow],
+struct Projection<'a, P> {
+    passes: P,
     view: LineView<'a>,
     law: Compliant<'a>,
 }
 
-impl Work for Projection<'_> {
+impl<'a, P: IntoIterator<Item = &'a [YarnRow]>> Work for Projection<'_, P> {
     type Output = ();
 
     #[inline(always)]
     fn on<S: Simd>(mut self, simd: S) {
-        places::project(simd, &self.view, &mut self.law, [self.lines]);
+        places::project(simd, &self.view, &mut self.law, self.passes);
     }
 }
 
-/// (J W Jᵀ + α/s) μ = (C + (β/τ) n·(u_head − u_tail))/s.
+/// (J W Jᵀ + α/s) μ = (C + (β/τ) n·(u_head − u_tail) − α λ)/s.
 struct Compliant<'a> {
     /// β/τ.
     damping: f32,
@@ -199,6 +256,10 @@ struct Compliant<'a> {
     /// τ² \[s²\].
     square: f32,
     links: &'a [Link],
+    /// λ \[kg·m\].
+    multipliers: Shared<'a>,
+    /// Whether λ is known, or 0.
+    again: bool,
 }
 
 impl Law for Compliant<'_> {
@@ -221,12 +282,34 @@ impl Law for Compliant<'_> {
         let n = way * (one / extent);
         let (share, tail_motion) = (rest.like(self.share), tail.moved(n));
         let diagonal = n.dot(tail_motion) + n.dot(head.moved(n)) + share / firmness;
-        let residual = share * ((extent - rest) + rest.like(self.damping) * n.dot(tail.parting(head)));
+        let multiplier = if self.again {
+            let known = std::array::from_fn(|lane| self.multipliers.get(bundle.edge(lane, k)));
+            Wide::load_array(rest.token(), known)
+        } else {
+            zero
+        };
+        let wanted = (extent - rest) + rest.like(self.damping) * n.dot(tail.parting(head));
+        let residual = share * (wanted - multiplier / firmness);
         Rows {
             direction: n.masked(active),
             diagonal: active.select(diagonal, one),
             residual: active.select(residual, zero),
             tail_motion: tail_motion.masked(active),
+        }
+    }
+
+    #[inline(always)]
+    fn solved<S: Simd>(&self, (bundle, k): (&Bundle<'_>, usize), solution: Wide<S>) {
+        for (line, solution) in bundle.yarns().iter().zip(solution.to_array()) {
+            let spring = line.first as usize + k;
+            if k >= line.count as usize {
+                continue;
+            }
+            if self.again {
+                self.multipliers.add(spring, solution);
+            } else {
+                self.multipliers.set(spring, solution);
+            }
         }
     }
 }

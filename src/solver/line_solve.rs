@@ -41,6 +41,7 @@ use crate::engine::program::{Body, Kernel, Pattern, Renames};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::mesh::Link;
+use crate::mesh::windows::MOST_PASSES;
 use crate::mesh::yarns::YarnRow;
 use crate::solver::bundle::SMALLEST_PIVOT;
 use crate::solver::yarn_projection::YarnSweepLive;
@@ -63,7 +64,7 @@ element! {
 
 /// The WGSL twin, for files that solve along yarns.
 pub(super) static SOURCE: Source = Source::new("line_solve", include_str!("../../shaders/line_solve.wgsl"))
-    .constants(&[("SMALLEST_PIVOT", Constant::F32(SMALLEST_PIVOT))])
+    .constants(&[("SMALLEST_PIVOT", Constant::F32(SMALLEST_PIVOT)), ("MOST_PASSES", Constant::U32(MOST_PASSES as u32))])
     .shares(&[&edge::SOURCE]);
 
 /// Its fields.

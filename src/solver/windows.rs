@@ -1,26 +1,28 @@
 //! Windows around pins: parts of yarns, projected by themselves ([`crate::mesh::windows`] says which and why).
 //!
 //! One dispatch does all passes, one after another, by a single workgroup: as dispatches of their own they would be
-//! some twenty, each of less work than a dispatch costs. The arithmetic is that of whole yarns ([`yarn_projection`]); a
+//! some twenty, each of less work than a dispatch costs. Where springs are solved along diagonals, passes of these come
+//! in between ([`diagonals`]), and it is one for each of their turns. The arithmetic is that of whole yarns ([`yarn_projection`]); a
 //! piece of a yarn between two pins keeps the strain that its whole yarn keeps.
+
+use std::ops::Range;
 
 use crate::engine::cpu::Run;
 use crate::engine::fields::{Domain, Fields, Spec};
 use crate::engine::layout::GROUP;
 use crate::engine::program::{Kernel, Pattern};
-use crate::engine::source::{Constant, Source};
+use crate::engine::source::Source;
 use crate::error::Result;
 use crate::mesh::topology::Topology;
-use crate::mesh::windows::{MOST_PASSES, Pass};
+use crate::mesh::windows::{MOST_PASSES, Pass, Piece};
 use crate::mesh::yarns::YarnRow;
+use crate::solver::diagonals;
 use crate::solver::line_solve::YarnView;
 use crate::solver::yarn_projection;
 use crate::stage::Recorder;
-use crate::stage::recorder::Around;
 
-static SOURCE: Source = Source::new("windows", include_str!("../../shaders/windows.wgsl"))
-    .constants(&[("MOST_PASSES", Constant::U32(MOST_PASSES as u32))])
-    .shares(&[&yarn_projection::SOURCE]);
+static SOURCE: Source =
+    Source::new("windows", include_str!("../../shaders/windows.wgsl")).shares(&[&yarn_projection::SOURCE]);
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
@@ -40,15 +42,39 @@ pub(crate) static PROJECT_WINDOWS: Kernel = Kernel::new("project_windows", &SOUR
     .amplification(AMPLIFICATION);
 
 /// As a line solve, for some twenty of them on top of each other.
-const AMPLIFICATION: f32 = 1024.0;
+pub(super) const AMPLIFICATION: f32 = 1024.0;
 
 /// Records the passes around pins, where there are any.
 pub(crate) fn record(recorder: &mut Recorder<'_>) {
-    let Around { passes, pieces, work } = recorder.windows();
-    if passes > 0 {
-        // As a part of a cloth that has so many pieces, which is what the vertices they move are of its vertices.
-        let whole = pieces as u64 * recorder.sizes().vertices() as u64 / u64::from(work.max(1));
-        recorder.dispatch_slice(&PROJECT_WINDOWS, 0..pieces, whole as u32, [0, passes, 0, 0], &[]);
+    let Some(windows) = recorder.windows() else { return };
+    // As a part of a cloth that has so many pieces, which is what the vertices they move are of its vertices.
+    let plain = windows.passes[..windows.plain as usize].last().map_or(0, |pass| pass.pieces.end as usize);
+    let whole = plain * recorder.sizes().vertices() / windows.work().max(1);
+    let yarns = |recorder: &mut Recorder<'_>, passes: Range<u32>| {
+        dispatch_passes(recorder, &PROJECT_WINDOWS, &windows.passes, passes, whole as u32);
+    };
+    if recorder.about.moment.diagonals {
+        for turn in &windows.turns {
+            diagonals::record_pieces(recorder, &windows.diagonal_passes, turn.diagonals.clone());
+            yarns(recorder, turn.yarns.clone());
+        }
+    } else {
+        yarns(recorder, 0..windows.plain);
+    }
+}
+
+/// Launches a kernel on a range of passes, which it gets as its first two arguments.
+pub(super) fn dispatch_passes(
+    recorder: &mut Recorder<'_>,
+    kernel: &'static Kernel,
+    passes: &[Pass],
+    range: Range<u32>,
+    whole: u32,
+) {
+    let chosen = &passes[range.start as usize..range.end as usize];
+    if let (Some(first), Some(last)) = (chosen.first(), chosen.last()) {
+        let pieces = first.pieces.start..last.pieces.end;
+        recorder.dispatch_slice(kernel, pieces, whole, [range.start, range.end, 0, 0], &[]);
     }
 }
 
@@ -79,20 +105,36 @@ pub(crate) fn fill(topology: &Topology, fields: &mut Fields) -> Result<()> {
             whole_count: whole.edges.len() as u32,
         };
     }
-    for (row, pass) in fields.get_mut::<[u32; 4]>("window_passes")?.iter_mut().zip(&windows.passes) {
-        let Pass { pieces, held } = pass;
-        *row = [pieces.start, pieces.end, lanes(pass, windows.longest(pass)), *held];
+    for (row, piece) in fields.get_mut::<YarnRow>("diagonal_pieces")?.iter_mut().zip(&windows.diagonal_pieces) {
+        let (first, count) = (piece.edges.start, piece.edges.len() as u32);
+        *row = YarnRow { first, count, closed: 0, whole_first: first, whole_count: count };
     }
+    fill_passes(fields.get_mut("window_passes")?, &windows.passes, &windows.pieces);
+    fill_passes(fields.get_mut("diagonal_passes")?, &windows.diagonal_passes, &windows.diagonal_pieces);
     Ok(())
 }
 
-fn project_windows_body(run: &mut Run<'_>) -> Result<()> {
-    let (passes, range) = (run.arguments()[1] as usize, run.range());
+/// Fills the table of passes; those beyond the last do nothing.
+fn fill_passes(rows: &mut [[u32; 4]], passes: &[Pass], pieces: &[Piece]) {
+    rows.fill([0, 0, 1, 0]);
+    for (row, pass) in rows.iter_mut().zip(passes) {
+        *row = [pass.pieces.start, pass.pieces.end, lanes(pass, pass.longest(pieces)), pass.held];
+    }
+}
+
+/// The pieces of a dispatch, pass by pass.
+pub(super) fn passes_of<'a>(run: &mut Run<'a>) -> Result<impl Iterator<Item = &'a [YarnRow]> + use<'a>> {
+    let ([first, end, ..], range) = (run.arguments(), run.range());
     let table = run.read::<[u32; 4]>("window_passes")?;
     let pieces = run.read::<YarnRow>("yarns")?;
     // A part of the pieces is asked for where it is tested that those of a pass do not depend on each other.
-    let part = |[first, end, ..]: &[u32; 4]| range.start.max(*first as usize)..range.end.min(*end as usize);
-    let passes = table[..passes].iter().map(|pass| pieces.get(part(pass)).unwrap_or_default());
+    let part = move |[first, end, ..]: &[u32; 4]| range.start.max(*first as usize)..range.end.min(*end as usize);
+    let passes = &table[first as usize..end as usize];
+    Ok(passes.iter().map(move |pass| pieces.get(part(pass)).unwrap_or_default()))
+}
+
+fn project_windows_body(run: &mut Run<'_>) -> Result<()> {
+    let passes = passes_of(run)?;
     yarn_projection::project(&YarnView::of(run)?, passes);
     Ok(())
 }

@@ -158,7 +158,7 @@ impl Stage for YarnSweep {
         strain::measure(recorder);
         // Measuring costs half as much as a sweep: without windows, which leave little to the next one, from here on
         // every second time.
-        let each = if recorder.windows().passes == 0 { 2 } else { 1 };
+        let each = if recorder.windows().is_none() { 2 } else { 1 };
         control::repeat_strained(recorder, 1, (sweeps - 1).div_ceil(each), |recorder| {
             strain::keep(recorder);
             (0..each).for_each(|_| sweep(recorder));

@@ -22,23 +22,14 @@ pub struct Moment {
     pub constrained: bool,
     /// A collision pass follows the projection, so that its result is not final.
     pub colliding: bool,
+    /// Springs are solved along diagonals ([`crate::solver::diagonals`]).
+    pub diagonals: bool,
 }
 
 impl Default for Moment {
     fn default() -> Self {
-        Self { last_substep: true, bounded: true, constrained: false, colliding: false }
+        Self { last_substep: true, bounded: true, constrained: false, colliding: false, diagonals: false }
     }
-}
-
-/// How much there is around pins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Around {
-    /// Number of passes; 0 where no pin stands alone.
-    pub passes: u32,
-    /// Number of their pieces.
-    pub pieces: u32,
-    /// Vertices that they move together ([`Windows::work`]).
-    pub work: u32,
 }
 
 /// The graph of a mesh as stages see it, and what is being recorded for it.
@@ -49,7 +40,7 @@ pub struct Woven<'a> {
     longest_yarn: u32,
     between_pins: bool,
     family_edges: Vec<ops::Range<u32>>,
-    windows: Around,
+    windows: Option<&'a Windows>,
     diagonals: &'a [ops::Range<u32>],
     longest_diagonal: u32,
     frame: u64,
@@ -66,7 +57,7 @@ impl<'a> Woven<'a> {
             longest_yarn: yarns.longest(),
             between_pins: yarns.between_pins,
             family_edges: yarns.family_edges(),
-            windows: Around::default(),
+            windows: None,
             diagonals: &[],
             longest_diagonal: 0,
             frame,
@@ -76,10 +67,8 @@ impl<'a> Woven<'a> {
 
     /// With passes around pins.
     #[must_use]
-    pub fn with_windows(mut self, windows: &Windows) -> Self {
-        let count = |count: usize| count as u32;
-        let (passes, pieces) = (count(windows.passes.len()), count(windows.pieces.len()));
-        self.windows = Around { passes, pieces, work: count(windows.work()) };
+    pub fn with_windows(mut self, windows: &'a Windows) -> Self {
+        self.windows = Some(windows).filter(|windows| !windows.passes.is_empty());
         self
     }
 
@@ -122,8 +111,8 @@ impl<'a> Recorder<'a> {
         self.about.between_pins
     }
 
-    /// What there is around pins ([`Windows`]).
-    pub fn windows(&self) -> Around {
+    /// What there is around pins; `None` where no pin stands alone.
+    pub fn windows(&self) -> Option<&'a Windows> {
         self.about.windows
     }
 

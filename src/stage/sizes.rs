@@ -40,6 +40,8 @@ impl Domain {
     pub const DIAGONALS: Self = Self::Counted(15);
     /// One element per inextensible edge where some have limits of their own, else none.
     pub const LIMITS: Self = Self::Counted(16);
+    /// One element per piece of a line of springs in a window around pins.
+    pub const DIAGONAL_PIECES: Self = Self::Counted(17);
 }
 
 impl Sizes {

@@ -109,7 +109,10 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         cloths.push((format!("warm {name}"), cpu(scene, Settings { method: warm(), ..Default::default() })));
     }
     // Windows around pins need yarns of 32 vertices.
-    cloths.push(("windows hang".into(), cpu(taut::scene::hang(size.max(32)).expect("a scene"), Settings::default())));
+    for elasticity in [Elasticity::Auto, Elasticity::Diagonals] {
+        let scene = taut::scene::hang(size.max(32)).expect("a scene");
+        cloths.push((format!("windows {elasticity:?}"), cpu(scene, Settings { elasticity, ..Default::default() })));
+    }
     // Springs go along diagonals on fine meshes only, or where they are told to.
     for name in taut::scene::NAMES {
         let scene = Scene::named(name, size).expect("a listed name is known");
