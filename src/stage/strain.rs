@@ -180,7 +180,7 @@ impl Work for Measure<'_> {
                 if !self.limits.is_empty() {
                     let own = &self.limits[group * GROUP + number * LANES..];
                     let measure = |lane: usize| measure_of(own[lane.min(eight.len() - 1)], self.common);
-                    strain = strain * Wide::load_array(simd, std::array::from_fn(measure));
+                    strain *= Wide::load_array(simd, std::array::from_fn(measure));
                 }
                 most = most.max_precise((a + b).simd_gt(zero).select(strain, zero));
             }
