@@ -348,26 +348,30 @@ fn pin(text: &str) -> Result<Pin, String> {
     let forms =
         "must be index:0,5,9-12, box:X,Y,Z,X,Y,Z, group:NAME, color:RRGGBB, each perhaps with @WEIGHT, or channel:red";
     let (kind, rest) = text.split_once(':').ok_or(forms)?;
-    let (rest, weight) = match rest.rsplit_once('@') {
-        Some((rest, weight)) => (rest, weight.parse().ok().filter(|weight| (0.0..=1.0).contains(weight))),
-        None => (rest, Some(1.0)),
+    let (rest, weight) = match rest.rsplit_once('@').map(|(rest, weight)| (rest, weight.parse::<f32>())) {
+        Some((rest, Ok(weight))) => (rest, Some(weight)),
+        // Names of groups may have the sign.
+        Some(_) if kind != "group" => return Err(WEIGHTS.to_owned()),
+        _ => (rest, None),
     };
-    let weight: f32 = weight.ok_or("a weight is a number from 0, free, to 1, pinned")?;
-    let weighted = text.contains('@');
     let which = match kind {
         "index" => Which::Indices(indices(rest)?),
         "box" => corners(rest)?,
         "group" if !rest.is_empty() => Which::Group(rest.to_owned()),
         "color" => Which::Color(rest.parse()?),
-        "channel" if weighted => return Err("a channel has the weights itself".to_owned()),
+        "channel" if weight.is_some() => return Err("a channel has the weights itself".to_owned()),
         "channel" => {
             let known = || format!("a channel is one of {}", Channel::NAMES.join(", "));
             Which::Channel(Channel::named(rest).ok_or_else(known)?)
         }
         _ => return Err(forms.to_owned()),
     };
-    Ok(Pin { text: text.to_owned(), which, weight })
+    let weight = weight.unwrap_or(1.0);
+    let pin = Pin { text: text.to_owned(), which, weight };
+    if (0.0..=1.0).contains(&weight) { Ok(pin) } else { Err(WEIGHTS.to_owned()) }
 }
+
+const WEIGHTS: &str = "a weight is a number from 0, free, to 1, pinned";
 
 fn indices(text: &str) -> Result<Vec<RangeInclusive<usize>>, String> {
     let wrong = || "indices are whole numbers and ranges of them, like 0,5,9-12".to_owned();
@@ -411,7 +415,9 @@ mod tests {
             [weight("group:a"), weight("group:a@0.25"), weight("color:ff0000~8@0")],
             [Ok(1.0), Ok(0.25), Ok(0.0)]
         );
-        assert_eq!(which("group:a@b@0.5"), Ok(Which::Group("a@b".to_owned())));
+        for (text, name) in [("group:a@b@0.5", "a@b"), ("group:a@b", "a@b")] {
+            assert_eq!(which(text), Ok(Which::Group(name.to_owned())));
+        }
         for text in [
             "",
             "corner",
@@ -430,7 +436,7 @@ mod tests {
             "color:ff0000~x",
             "color:ff0000~-1",
             "color:ffééé",
-            "group:a@",
+            "color:ff0000@x",
             "group:a@1.1",
             "group:a@nan",
             "channel:pink",

@@ -57,7 +57,7 @@ pub(crate) struct Options {
     #[arg(long = "continue", conflicts_with = "resume")]
     pub(crate) goes_on: bool,
 
-    /// Write a row for every frame to this file: strain, substeps, iterations, time; .jsonl or .csv
+    /// Write a row for every frame to this file: strain, substeps, iterations, contacts, time; .jsonl or .csv
     #[arg(long = "frames", value_name = "FILE", value_parser = OsStringValueParser::new().try_map(frame_rows))]
     pub(crate) frame_rows: Option<rows::Target>,
 

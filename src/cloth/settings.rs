@@ -19,7 +19,8 @@ use crate::stage::{Stage, area};
 /// stays valid when members are added, which is no breaking change.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %).
+    /// Largest strain allowed at the end of a frame, as a fraction (0.01 = 1 %); fabrics may have limits of their own
+    /// ([`crate::Swatch::strain_limit`]).
     pub strain_limit: f32,
     /// Strain at which the substeps of a frame but its last end, where it is above the limit, with any solver; by
     /// default what the solver can do with ([`Solver::middle_strain`](crate::solver::Solver::middle_strain)), or thrice
