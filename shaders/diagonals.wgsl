@@ -58,7 +58,8 @@ fn project_diagonal_pieces(invocation: Invocation) {
     }
     for (var number = range.arguments.x; number < range.arguments.y; number++) {
         let pass_of = window_passes[number];
-        for (var turn = 0u; turn < turns_of(pass_of); turn++) {
+        let turns = turns_of(pass_of);
+        for (var turn = 0u; turn < turns; turn++) {
             project_springs(piece_of(pass_of, turn, invocation.lane), true);
             storageBarrier();
             workgroupBarrier();

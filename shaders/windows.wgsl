@@ -9,7 +9,8 @@ fn project_windows(invocation: Invocation) {
     }
     for (var number = range.arguments.x; number < range.arguments.y; number++) {
         let pass_of = window_passes[number];
-        for (var turn = 0u; turn < turns_of(pass_of); turn++) {
+        let turns = turns_of(pass_of);
+        for (var turn = 0u; turn < turns; turn++) {
             project_line(piece_of(pass_of, turn, invocation.lane));
             storageBarrier();
             workgroupBarrier();

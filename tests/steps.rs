@@ -5,8 +5,8 @@ mod common;
 
 use common::*;
 use taut::{
-    Cloth, Elasticity, FastProjection, Mass, Mesh, MeshDescriptor, Method, Preconditioner, Scene, Settings, Stepping,
-    Substeps, YarnSweep, scene,
+    Cloth, Elasticity, FastProjection, Hold, Mass, Mesh, MeshDescriptor, Method, Preconditioner, Scene, Settings,
+    Stepping, Substeps, YarnSweep, scene,
 };
 
 const G: f64 = 9.81;
@@ -517,5 +517,82 @@ fn a_frame_takes_few_dispatches() {
         let report = cloth.snapshot().expect("it can be read").report;
         assert_eq!(report.executed_dispatches, None);
         assert!(report.dispatches > 0 && report.dispatches <= report.recorded_dispatches);
+    }
+}
+
+/// Sweeps per frame of a sheet, some of whose vertices are held from the start, and whether there are windows.
+fn held(size: u32, vertices: &[u32], hold: Hold) -> (f64, bool) {
+    let mut cloth = cpu(scene::sheet(size).expect("a known scene"), Settings::default());
+    cloth.hold(vertices, hold).expect("vertices");
+    let mut sweeps = 0;
+    for _ in 0..30 {
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        let report = cloth.snapshot().expect("no device").report;
+        assert_eq!(report.converged, Some(true), "{vertices:?} {hold:?}");
+        sweeps += report.iterations;
+    }
+    (f64::from(sweeps) / 30.0, has_windows(&cloth))
+}
+
+fn has_windows(cloth: &Cloth) -> bool {
+    cloth.program().dispatches().iter().any(|dispatch| dispatch.kernel.name == "project_windows")
+}
+
+/// Windows are around whatever stands alone, pins or holds, and save most of the sweeps. A stiff spring has none.
+#[test]
+fn what_is_held_has_windows() {
+    let (size, soft) = (48, Hold::Soft { stiffness: 1e9 });
+    for (vertices, saved) in [(vec![0, size - 1], 1.8), (vec![size / 2 * size + size / 2], 1.2)] {
+        let (fixed, other) = (held(size, &vertices, Hold::Fixed), held(size, &vertices, soft));
+        println!("{vertices:?}: {fixed:?}, without {other:?}");
+        assert!(fixed.1 && !other.1 && other.0 > saved * fixed.0, "{vertices:?}: {fixed:?}, without {other:?}");
+    }
+    // Neighbors do not stand alone, and what is free does not stand at all.
+    assert!(!held(size, &[0, 1], Hold::Fixed).1);
+    let line = Hold::Line { direction: [0.0, 0.0, 1.0] };
+    assert!(held(size, &[0, size - 1], line).1);
+}
+
+/// They come and go with what is held, on a device, too, and a checkpoint brings them back.
+#[test]
+fn windows_follow_the_holds() {
+    let places = std::iter::once(None).chain(gpus().into_iter().map(Some));
+    for gpu in places {
+        let scene = scene::hang(36).expect("a known scene").with_settings(Settings::default());
+        let make = || match &gpu {
+            Some(gpu) => Cloth::on_gpu(gpu, scene.clone()).expect("it fits"),
+            None => Cloth::on_cpu(scene.clone()).expect("it fits"),
+        };
+        let pieces = |cloth: &Cloth| {
+            let found = cloth.program().dispatches().into_iter().find(|d| d.kernel.name == "project_windows");
+            found.expect("it has pins").range.len()
+        };
+        let mut cloth = make();
+        let step = |cloth: &mut Cloth| {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+            let snapshot = cloth.snapshot().expect("it can be read");
+            assert_eq!(snapshot.report.converged, Some(true));
+            snapshot.positions
+        };
+        step(&mut cloth);
+        let pins = pieces(&cloth);
+        cloth.hold(&[18 * 36 + 18], Hold::Fixed).expect("a vertex");
+        step(&mut cloth);
+        let more = pieces(&cloth);
+        assert!(more > pins, "{more} and {pins} pieces");
+        let checkpoint = cloth.checkpoint().expect("between two frames");
+        let mut restored = make();
+        restored.restore(&checkpoint).expect("of the same cloth");
+        let [a, b] = [&mut cloth, &mut restored].map(|cloth| [step(cloth), step(cloth)]);
+        assert_eq!(a, b, "a restored cloth goes on as the other does");
+        assert_eq!(pieces(&restored), more);
+        cloth.hold(&[18 * 36 + 18], Hold::Free).expect("a vertex");
+        step(&mut cloth);
+        assert_eq!(pieces(&cloth), pins);
+        // More than there is room for: those of the mesh are left.
+        let many: Vec<u32> = (3..33).step_by(3).flat_map(|y| (3..33).step_by(3).map(move |x| y * 36 + x)).collect();
+        cloth.hold(&many, Hold::Fixed).expect("vertices");
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        assert!(pieces(&cloth) > 0);
     }
 }

@@ -16,7 +16,6 @@ use crate::mesh::FARTHEST;
 use crate::solid::Pose;
 use crate::solid::Solid;
 use crate::stage::fields::Vertex;
-use crate::stage::freedom::FREE;
 
 const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
 const VERSION: u32 = 3;
@@ -132,7 +131,6 @@ impl Cloth {
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let restored = Restored::read(bytes, &self.basis, &self.solids, &self.fields)?;
         self.check_device()?;
-        self.held = restored.fields.get::<[f32; 4]>("holds")?.iter().filter(|hold| **hold != FREE).count();
         let Restored { frame, gust_phase, saved_time, solids, fields } = restored;
         self.forget_commands()?;
         (self.relocation, self.unfinished, self.dispatches) = (None, false, Dispatches::default());
@@ -141,6 +139,7 @@ impl Cloth {
         let commands = self.fields.get::<[f32; 4]>("commands")?.to_vec();
         self.fields = fields;
         self.fields.get_mut::<[f32; 4]>("commands")?.copy_from_slice(&commands);
+        self.find_windows()?;
         // To be where one was is no motion.
         self.fields.copy("vertices", "frame_starts")?;
         if let Engine::Gpu(runner) = &self.engine {

@@ -43,6 +43,7 @@ use crate::error::within;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::mesh::topology::Topology;
+use crate::mesh::windows::Windows;
 use crate::solid::SolidRow;
 use crate::solid::{Pose, Solid};
 use crate::stage::elastic::Elastic;
@@ -74,6 +75,10 @@ pub struct Cloth {
     impelled: bool,
     /// Number of vertices that are held.
     held: usize,
+    /// What is around pins and holds, how often it was found, and for which holds.
+    windows: Windows,
+    windows_found: u64,
+    windows_held: Vec<u32>,
     /// Vertices whose holds the device does not know yet.
     rehold: Vec<u32>,
     /// What is around the cloth.
@@ -236,6 +241,9 @@ impl Cloth {
             Engine::Gpu(_) => "this device was asked for",
         };
         Self {
+            windows: basis.topology.windows.clone(),
+            windows_found: 0,
+            windows_held: Vec::new(),
             basis,
             settings,
             fields,
@@ -388,7 +396,8 @@ impl Cloth {
     }
 
     fn writer<'a>(&'a self, settings: &'a Settings) -> Writer<'a> {
-        Writer { basis: &self.basis, settings, sizes: self.fields.sizes(), frame: self.frame, held: self.held > 0 }
+        let (sizes, windows) = (self.fields.sizes(), (&self.windows, self.windows_found));
+        Writer { basis: &self.basis, settings, sizes, frame: self.frame, held: self.held > 0, windows }
     }
 
     /// Simulates a frame. On a GPU this submits to the queue and waits for it.
@@ -610,7 +619,9 @@ impl Cloth {
     }
 
     fn plan(&self, dt: f32) -> Result<Plan> {
-        self.settings.plan(&self.basis.step_bounds.among(!self.solids.is_empty(), self.held > 0), dt)
+        let bounds = self.basis.step_bounds.among(!self.solids.is_empty(), self.held > 0);
+        let pins = self.basis.mesh.pins().len() + self.held;
+        self.settings.plan(&bounds.with_windows(&self.windows, pins), dt)
     }
 
     /// Forgets the commands of the finished frame.
@@ -694,5 +705,5 @@ fn uploads(fields: &Fields, commanded: bool) -> Vec<(&'static str, &[u8])> {
 
 /// Records for a cloth that has not moved.
 fn first<'a>(basis: &'a Basis, settings: &'a Settings, sizes: &'a Sizes) -> Writer<'a> {
-    Writer { basis, settings, sizes, frame: 0, held: false }
+    Writer { basis, settings, sizes, frame: 0, held: false, windows: (&basis.topology.windows, 0) }
 }

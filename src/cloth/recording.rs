@@ -7,6 +7,7 @@ use crate::cloth::substeps::Plan;
 use crate::engine::fields::Sizes;
 use crate::engine::program::Program;
 use crate::error::{Error, Result};
+use crate::mesh::windows::Windows;
 use crate::stage::recorder::{Recorder, Woven};
 
 /// What a recording depends on: another one is needed where this is not the same.
@@ -19,6 +20,8 @@ pub(super) struct RecordedFor {
     budget: Option<u64>,
     /// Whether vertices may be held.
     held: bool,
+    /// Number of the windows.
+    windows: u64,
     forces: [bool; 1],
     /// Number of the frame, where the solver's order varies with it.
     frame: Option<u64>,
@@ -99,13 +102,15 @@ pub(super) struct Writer<'a> {
     pub(super) frame: u64,
     /// Whether vertices may be held.
     pub(super) held: bool,
+    /// What is around pins and holds, and how often it was found.
+    pub(super) windows: (&'a Windows, u64),
 }
 
 impl Writer<'_> {
     fn program(&self, plan: &Plan) -> Result<Program> {
         let (Basis { topology, .. }, sizes) = (self.basis, self.sizes);
         let woven = Woven::new(&topology.coloring.ranges, &topology.yarns, self.frame)
-            .with_windows(&topology.windows)
+            .with_windows(self.windows.0)
             .with_diagonals(&topology.diagonals);
         let mut recorder = Recorder::new(sizes, woven);
         recorder.about.moment.constrained = self.held || sizes.solids() > 0;
@@ -122,6 +127,7 @@ impl Writer<'_> {
             bounded: plan.bounded,
             budget,
             held: self.held,
+            windows: self.windows.1,
             forces: self.settings.forces(),
             frame: self.settings.method.solver().varies().then_some(self.frame),
         }
@@ -131,11 +137,19 @@ impl Writer<'_> {
     /// springs may be integrated in all ways, vertices held or not, and wind may begin.
     pub(super) fn every_kernel(&self, plan: &Plan) -> Result<Program> {
         let settings = &self.settings.with_all_forces();
+        let topology = &self.basis.topology;
+        // Holds may bring windows where the mesh has none.
+        let sample = Windows::sample(&topology.diagonals);
+        let windows = if self.windows.0.passes.is_empty() && Windows::possible(&topology.yarns) {
+            (&sample, 0)
+        } else {
+            self.windows
+        };
         let mut items = Vec::new();
         for [implicit, diagonals] in [[false, false], [true, false], [false, true]] {
-            let diagonals = diagonals && self.basis.topology.diagonals.pay();
+            let diagonals = diagonals && topology.diagonals.pay();
             let plan = Plan { implicit, diagonals, most: 2, bounded: true, ..*plan };
-            items.extend(Writer { settings, held: implicit, ..*self }.program(&plan)?.items);
+            items.extend(Writer { settings, windows, held: implicit, ..*self }.program(&plan)?.items);
         }
         Ok(Program { items })
     }

@@ -42,9 +42,10 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());
     let bend_incidence = bend_incidence(&mesh);
+    let [pieces, diagonal_pieces] = topology.windows.room(&topology.yarns, &topology.diagonals);
     let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len())
-        .with(Domain::PIECES, topology.windows.pieces.len())
-        .with(Domain::DIAGONAL_PIECES, topology.windows.diagonal_pieces.len())
+        .with(Domain::PIECES, pieces)
+        .with(Domain::DIAGONAL_PIECES, diagonal_pieces)
         .with(Domain::DIAGONALS, topology.diagonals.lines.len());
     let mut fields = Fields::new(sizes, stages::fields(&settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
@@ -59,7 +60,7 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
         *word = limit_word(mesh.edge_limits()[*edge as usize], resolution);
         least_limit = if *word == 0.0 { least_limit } else { least_limit.min(word.abs()) };
     }
-    windows::fill(&topology, &mut fields)?;
+    windows::fill(&topology.windows, &topology, &mut fields)?;
     diagonals::fill(&topology.diagonals, &mut fields)?;
     fields.get_mut("springs")?.copy_from_slice(mesh.springs());
     fields.get_mut::<u32>("edge_incidence")?.copy_from_slice(topology.edge_incidence.words());

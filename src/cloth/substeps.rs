@@ -44,15 +44,17 @@
 //! - 100, where a row of pins carries the load side by side, or nothing does. In the first half second of `curtain`
 //!   nothing was gained at κ = 86 and 106, 0.01 … 0.04 J/kg at 150, and 0.1 at 340;
 //! - 1, where the cloth may touch solids: every touching vertex is a pin of its own;
-//! - 4, where load comes together in pins that stand alone, with windows that solve springs again
-//!   ([`crate::mesh::windows`]) around all of them;
-//! - 0.5, where it comes together otherwise: pins without a pinned neighbor in small meshes, pins that bear more than
-//!   one and a half of the longest yarns per edge, and held vertices. Around these, cloth is projected many times after
-//!   its springs.
+//! - 4, where load comes together in corners or on borders, in pins that stand alone or are held, with windows that
+//!   solve springs again ([`crate::mesh::windows`]) around all of them;
+//! - 0.5, where it comes together otherwise: in the middle of the cloth (a sheet of 71 × 71 and 200 N/m, held there,
+//!   gained 0.33 J/kg at 4, 0.01 at 1 and nothing at 0.46; by the linear solve 6.4), in pins without a pinned neighbor
+//!   in small meshes, pins that bear more than one and a half of the longest yarns per edge, and held vertices without
+//!   windows. Around these, cloth is projected many times after its springs.
 //!
-//! Where load comes together in windows, the tension of the cloth asks for short steps, too: below 12 substeps per frame
-//! at 71 × 71, and 24 at 128 × 128, frames are missed with any shear. Both are where a wave, which runs along a yarn of
-//! length L that hangs from its end with √(g L), passes a quarter of an edge per substep, and that is the bound.
+//! Where load comes together in windows, the tension of the cloth asks for short steps, too: below 12 substeps per
+//! frame at 71 × 71, and 24 at 128 × 128, frames are missed with any shear. Both are where a wave, which runs along a
+//! yarn of length L that hangs from its end with √(g L), passes a quarter of an edge per substep, and that is the
+//! bound. It also tells of vertices that are held what the expected load tells of pins: that steps will be short.
 //!
 //! Two more bounds are no matter of stability. At a load s of more than a third, cloth that hangs from a row of pins
 //! does not come to rest: a curtain of 128 × 128 moves by 0.2 m/s for ever in 8 substeps per frame (s = 0.7), as it
@@ -64,12 +66,12 @@
 //! The rule: springs go along diagonals where these are in at most four families, no load comes together, and that
 //! takes three quarters of the substeps of explicit ones or fewer; also where it comes together in windows, if it takes
 //! half or fewer (from about 50 N/m on), because windows that solve springs are larger; otherwise they are explicit.
-//! Either way, where shear
-//! would ask for more than four times the substeps of the other bounds, or for more than the caller allows, it is left
-//! to the linear solve, as it is on meshes whose springs lie on no lines. With damping and second-order steps nothing
-//! may be explicit: there springs go along diagonals, or by the linear solve where load comes together and where the
-//! cloth also resists bending, which is not on lines. Otherwise bending stays explicit beside diagonals, and its own
-//! bound counts with theirs.
+//! With windows that is all, where there are no solids and no bending, because the linear solve gains energy there.
+//! Otherwise, where shear would ask for more than four times the substeps of the other bounds, or for more than the
+//! caller allows, it is left to the linear solve, as it is on meshes whose springs lie on no lines. With damping and
+//! second-order steps nothing may be explicit: there springs go along diagonals, or by the linear solve where load
+//! comes together and where the cloth also resists bending, which is not on lines. Otherwise bending stays explicit
+//! beside diagonals, and its own bound counts with theirs.
 //!
 //! Substeps, sweeps and iterations of the linear solve per frame in the first second of `curtain`, at 60 Hz and 1 %.
 //! Elsewhere than noted no more than 0.004 J/kg was gained:
@@ -82,8 +84,8 @@
 //! | 71 × 71, shear of 200 N/m | 68, 68 | 4.3, 8.1, 123, gains 0.17 J/kg | 8, 8.1 |
 //! | 71 × 71, shear of 1000 N/m | 151, 151 | 4.6, 9.3, 334, gains 2.3 J/kg | 9, 9.0 |
 //!
-//! The same of cloth that hangs from two corners (`patch`: from two corners that are as far apart as its row is long). It
-//! missed no frame, but with the linear solve:
+//! The same of cloth that hangs from two corners (`patch`: from two corners that are as far apart as its row is long).
+//! It missed no frame, but with the linear solve:
 //!
 //! | | linear solve | diagonals, with windows |
 //! |---|---|---|
@@ -136,7 +138,7 @@ const LONGEST_ALONG: f64 = 1.0 / 480.0;
 const STILL: f64 = 1.0 / 3.0;
 /// Largest k h²/m of springs along diagonals where a row of pins carries the load, or nothing does.
 const ROWS: f64 = 100.0;
-/// The same where load comes together in pins with windows that have pieces of diagonals.
+/// The same where load comes together in pins on borders, with windows that have pieces of diagonals.
 const WINDOWED: f64 = 4.0;
 /// The same where it comes together elsewhere.
 const GATHERED: f64 = 0.5;
@@ -270,13 +272,15 @@ impl Substeps {
             Self::Auto => f64::INFINITY,
             Self::UpTo(count) | Self::Fixed(count) => f64::from(count),
         };
-        let calm = motion.max(weight);
+        let crest = if bounds.windowed { at_least(seconds * bounds.crests(pull) / CREST) } else { 1.0 };
+        let calm = motion.max(weight).max(crest);
         let along = bounds.along(seconds).map(|count| count.max(motion));
         let still = if bounds.gathered { 1.0 } else { at_least(seconds * (expected_load / STILL).sqrt()) };
         let shown = if smooth { still } else { still.max(at_least(seconds / LONGEST_ALONG)) };
-        let shown = if bounds.windowed { shown.max(at_least(seconds * bounds.crests(pull) / CREST)) } else { shown };
+        let shown = shown.max(crest);
         let fixed = matches!(self, Self::Fixed(_));
-        let fits = |count: f64, others: f64| count <= cap && (fixed || count <= 4.0 * others);
+        let free = fixed || bounds.windowed && !bounds.touched && !bounds.bends();
+        let fits = |count: f64, others: f64| count <= cap && (free || count <= 4.0 * others);
         let diagonals = match elasticity {
             Elasticity::Explicit | Elasticity::Implicit => false,
             _ if smooth && bounds.bends() => false,
@@ -348,6 +352,8 @@ pub struct StepBounds {
     gathered: bool,
     /// Whether windows with pieces of diagonals are around all of these.
     windowed: bool,
+    /// Whether one of them is in the middle of the cloth.
+    inside: bool,
     /// Edges of the longest yarn over the mean rest length of edges \[1/m\].
     slenderness: f64,
     /// Whether there are solids around.
@@ -363,7 +369,7 @@ impl StepBounds {
     /// The bounds of a mesh that starts as it rests, for a cloth without solids and holds.
     pub fn new(mesh: &Mesh) -> Self {
         let (yarns, diagonals) = (Yarns::new(mesh), Diagonals::new(mesh));
-        Self::of(mesh, mesh.positions(), &yarns, &diagonals, &Windows::new(mesh, &yarns, &diagonals))
+        Self::of(mesh, mesh.positions(), &yarns, &diagonals, &Windows::new(mesh, &yarns, &diagonals, &[]))
     }
 
     /// The same where it starts and the lines of its edges and springs are known.
@@ -379,7 +385,8 @@ impl StepBounds {
             grading: grading(mesh),
             stiffest,
             gathered: gathers(mesh, yarns.longest() as usize),
-            windowed: covered(windows, mesh.pins()),
+            windowed: windows.cover(mesh.pins().len()),
+            inside: windows.inside,
             slenderness: f64::from(yarns.longest()) / mean_rest(mesh),
             touched: false,
             give: give(mesh, start, yarns),
@@ -410,11 +417,16 @@ impl StepBounds {
         Self { touched: solids, gathered: self.gathered || held, windowed: self.windowed && !held, ..self }
     }
 
+    /// The same for a cloth with these windows around so many pins and holds.
+    pub(crate) fn with_windows(self, windows: &Windows, pins: usize) -> Self {
+        Self { windowed: windows.cover(pins), inside: windows.inside, ..self }
+    }
+
     /// Substeps of a frame that keep springs along diagonals and explicit bending stable; `None` where there are no
     /// such lines.
     fn along(&self, seconds: f64) -> Option<f64> {
         let kappa = match (self.gathered, self.touched) {
-            (true, false) if self.windowed => WINDOWED,
+            (true, false) if self.windowed && !self.inside => WINDOWED,
             (true, _) => GATHERED,
             (false, true) => TOUCHED,
             (false, false) => ROWS,
@@ -519,11 +531,6 @@ fn give(mesh: &Mesh, start: &[[f32; 3]], yarns: &Yarns) -> f64 {
         least = least.min((length / a.distance(b) - 1.0).max(0.0));
     }
     least
-}
-
-/// Whether windows with pieces of diagonals are around all of these vertices.
-fn covered(windows: &Windows, vertices: &[u32]) -> bool {
-    !windows.diagonal_passes.is_empty() && vertices.iter().all(|vertex| windows.around.binary_search(vertex).is_ok())
 }
 
 /// Mean rest length of the edges \[m\]; 1 where there are none.

@@ -3,15 +3,17 @@
 use glam::{Quat, Vec3};
 
 use super::recording::Writer;
-use super::{Cloth, Engine, first};
+use super::{Basis, Cloth, Engine, first};
 use crate::cloth::hold::Hold;
 use crate::engine::cpu;
 use crate::engine::fields::Domain;
 use crate::engine::gpu::readback::Waiting;
 use crate::error::{Error, Result};
+use crate::mesh::windows::Windows;
 use crate::solid::Pose;
 use crate::solid::Solid;
 use crate::solid::SolidRow;
+use crate::solver::windows;
 use crate::stage::freedom::FREE;
 
 impl Cloth {
@@ -54,7 +56,37 @@ impl Cloth {
             self.fields.get_mut::<[f32; 4]>("holds")?[*vertex as usize] = row;
             self.rehold.push(*vertex);
         }
-        self.held = self.fields.get::<[f32; 4]>("holds")?.iter().filter(|hold| **hold != FREE).count();
+        self.find_windows()
+    }
+
+    /// Counts what is held, and finds what is around it where that has changed.
+    pub(super) fn find_windows(&mut self) -> Result<()> {
+        let holds = self.fields.get::<[f32; 4]>("holds")?;
+        self.held = holds.iter().filter(|hold| **hold != FREE).count();
+        // Springs hold softly: (0, −k).
+        let firm = holds.iter().zip(0..).filter(|(hold, _)| **hold != FREE && hold[3] >= 0.0);
+        let held: Vec<u32> = firm.map(|(_, vertex)| vertex).collect();
+        if held == self.windows_held {
+            return Ok(());
+        }
+        let Basis { mesh, topology, .. } = &*self.basis;
+        let mut windows = Windows::new(mesh, &topology.yarns, &topology.diagonals, &held);
+        let sizes = self.fields.sizes();
+        let needed = [(windows.pieces.len(), Domain::PIECES), (windows.diagonal_pieces.len(), Domain::DIAGONAL_PIECES)];
+        if needed.iter().any(|(count, domain)| *count > sizes.of(*domain)) {
+            windows.clone_from(&topology.windows);
+        }
+        self.windows_held = held;
+        if windows != self.windows {
+            windows::fill(&windows, topology, &mut self.fields)?;
+            if let Engine::Gpu(runner) = &self.engine {
+                for name in ["pieces", "window_passes", "diagonal_pieces", "diagonal_passes"] {
+                    runner.write(&self.fields, name)?;
+                }
+            }
+            self.windows = windows;
+            self.windows_found += 1;
+        }
         Ok(())
     }
 

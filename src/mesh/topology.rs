@@ -51,7 +51,7 @@ impl Topology {
             edge_incidence: Incidence::new(vertex_count, &yarns.edges),
             spring_incidence: Incidence::new(vertex_count, mesh.springs()),
             coloring: Coloring::new(vertex_count, mesh.edges()).renumbered(&number),
-            windows: Windows::new(mesh, &yarns, &diagonals),
+            windows: Windows::new(mesh, &yarns, &diagonals, &[]),
             diagonals,
             yarns,
             component_of,

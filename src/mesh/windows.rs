@@ -15,15 +15,21 @@
 //! A window alone leaves the strain at its rim, on the pin's own yarns; strips carry it away along them, and what they
 //! leave in the edges that hang from them is for the combs. Pins nearer to each other than two radii have one window.
 //!
-//! Where springs are solved along [diagonals](crate::mesh::diagonals), there are other passes. Windows of at least eight
-//! places begin with the pieces of the diagonals inside them: shear that is in balance with the prediction is not with
-//! what the windows make of it. And they are larger, with combs on any mesh: stiff shear carries further. `hang` of 71 ×
-//! 71 vertices with a shear of 200 N/m takes 81 sweeps per frame with the windows of soft cloth, and 23 with these.
+//! Where springs are solved along [diagonals](crate::mesh::diagonals), there are other passes. Windows of at least
+//! eight places begin with the pieces of the diagonals inside them: shear that is in balance with the prediction is not
+//! with what the windows make of it. And they are larger, with combs on any mesh: stiff shear carries further. `hang`
+//! of 71 × 71 vertices with a shear of 200 N/m takes 81 sweeps per frame with the windows of soft cloth, and 23 with
+//! these.
 //!
 //! A pin **stands alone** if yarns of two families meet there and its neighbors along them are free. A pinned row does
 //! not: its yarns carry the load side by side, and one sweep is enough.
 //!
-//! All of it is a pure function of the mesh.
+//! **What acts like a pin** is one here: vertices that are held in place, on a plane or on a line
+//! ([`crate::Cloth::hold`]), at rest, driven by targets or attached to something that moves, as long as they are held;
+//! windows are found again when that changes. Soft holds have none, nor has what hangs on a solid: a vertex on a peg is
+//! one that touches it now, and another in the next substep. Sweeps do the work there, as they do without windows.
+//!
+//! All of it is a pure function of the mesh and of what is held.
 
 use std::ops::Range;
 
@@ -46,6 +52,9 @@ const THOROUGH: usize = 100;
 const SHEARED: usize = 2 * RADIUS;
 /// Places on either side of a pin's own yarn that its comb reaches.
 const TEETH: usize = 4;
+/// Held vertices that there is room for beside the pins of a mesh. Where there are more that stand alone, they have no
+/// windows.
+const HOLDS: usize = 4;
 /// Passes at most: more families than woven cloth has are left to sweeps.
 pub(crate) const MOST_PASSES: usize = 64;
 
@@ -95,21 +104,28 @@ pub struct Windows {
     pub turns: Vec<Turn>,
     /// The vertices that they are around, ascending.
     pub around: Vec<u32>,
+    /// Whether one of these is no corner and on no border: cloth hangs from it on all sides.
+    pub inside: bool,
 }
 
 impl Windows {
-    /// Finds the pins of a mesh that stand alone, and the passes around them.
-    pub fn new(mesh: &Mesh, yarns: &Yarns, diagonals: &Diagonals) -> Self {
-        let vertices = yarns.longest() as usize + 1;
-        if vertices < SHARE * RADIUS {
+    /// Finds what stands alone among the pins of a mesh and among other vertices that are held, and the passes around
+    /// it.
+    pub fn new(mesh: &Mesh, yarns: &Yarns, diagonals: &Diagonals, held: &[u32]) -> Self {
+        if !Self::possible(yarns) || mesh.pins().is_empty() && held.is_empty() {
             return Self::default();
         }
-        let crossings = Crossings::new(mesh, yarns);
-        let pins: Vec<u32> = mesh.pins().iter().copied().filter(|pin| crossings.stands_alone(*pin)).collect();
+        let vertices = yarns.longest() as usize + 1;
+        let crossings = Crossings::new(mesh, yarns, held);
+        let mut pins: Vec<u32> = mesh.pins().iter().chain(held).copied().collect();
+        pins.sort_unstable();
+        pins.dedup();
+        pins.retain(|pin| crossings.stands_alone(*pin));
         if pins.is_empty() {
             return Self::default();
         }
-        let mut windows = Self { around: pins, ..Self::default() };
+        let inside = pins.iter().any(|pin| crossings.is_inside(*pin));
+        let mut windows = Self { around: pins, inside, ..Self::default() };
         windows.find(&crossings, None, vertices / SHARE, vertices >= THOROUGH);
         windows.plain = windows.passes.len() as u32;
         if diagonals.pay() {
@@ -118,6 +134,40 @@ impl Windows {
         }
         let passes = windows.passes.len().max(windows.diagonal_passes.len());
         if passes > MOST_PASSES { Self::default() } else { windows }
+    }
+
+    /// Whether they solve springs again around all of so many pins and holds.
+    pub(crate) fn cover(&self, pins: usize) -> bool {
+        !self.diagonal_passes.is_empty() && self.around.len() == pins
+    }
+
+    /// Whether yarns cross, and are long enough for windows.
+    pub(crate) fn possible(yarns: &Yarns) -> bool {
+        yarns.families.len() > 1 && yarns.longest() as usize + 1 >= SHARE * RADIUS
+    }
+
+    /// Pieces of yarns and of diagonals that there is to be room for, if these are the windows of the mesh alone: those
+    /// of a few more pins of woven cloth.
+    pub(crate) fn room(&self, yarns: &Yarns, diagonals: &Diagonals) -> [usize; 2] {
+        if !Self::possible(yarns) {
+            return [0; 2];
+        }
+        // Windows of radii 4, 8 … n/4 have less than n pieces of a family together, and n/2 those up to n/8, beside the
+        // small ones; a comb has n. A window of radius r has 4r + 1 diagonals of a family.
+        let n = yarns.longest() as usize + 1;
+        let pins = self.around.len() + HOLDS;
+        let each = if n >= THOROUGH { 7 * n } else { 5 * n };
+        let sheared = if diagonals.pay() { pins * (5 * n + 64) } else { 0 };
+        [self.pieces.len().max(pins * (each + 160)), self.diagonal_pieces.len().max(sheared)]
+    }
+
+    /// Passes with every kernel that windows may need, for those who prepare them.
+    pub(crate) fn sample(diagonals: &Diagonals) -> Self {
+        let pass = || vec![Pass { pieces: 0..1, held: 0 }];
+        let turns = vec![Turn { diagonals: 0..1, yarns: 0..1 }];
+        let (diagonal_passes, turns) = if diagonals.pay() { (pass(), turns) } else { Default::default() };
+        let pieces = vec![Piece { yarn: 0, edges: 0..1 }];
+        Self { pieces, passes: pass(), plain: 1, diagonal_passes, turns, ..Self::default() }
     }
 
     /// Adds the passes around pins up to a radius: those of windows that grow, of strips, and of windows that shrink.
@@ -197,6 +247,8 @@ impl Windows {
 struct Crossings<'a> {
     yarns: &'a Yarns,
     pinned: Vec<bool>,
+    /// Pinned or held.
+    fixed: Vec<bool>,
     /// First of the `places` of each vertex, and one more.
     first: Vec<usize>,
     /// (yarn, place along it) of the vertices, one after another.
@@ -205,14 +257,17 @@ struct Crossings<'a> {
 }
 
 impl<'a> Crossings<'a> {
-    fn new(mesh: &Mesh, yarns: &'a Yarns) -> Self {
+    fn new(mesh: &Mesh, yarns: &'a Yarns, held: &[u32]) -> Self {
         let mut pinned = vec![false; mesh.vertex_count()];
         mesh.pins().iter().for_each(|pin| pinned[*pin as usize] = true);
+        let mut fixed = pinned.clone();
+        held.iter().for_each(|vertex| fixed[*vertex as usize] = true);
         let mut family_of = vec![0; yarns.yarns.len()];
         for (family, range) in yarns.families.iter().enumerate() {
             family_of[range.start as usize..range.end as usize].fill(family);
         }
-        let mut found = Self { yarns, pinned, first: vec![0; mesh.vertex_count() + 1], places: Vec::new(), family_of };
+        let first = vec![0; mesh.vertex_count() + 1];
+        let mut found = Self { yarns, pinned, fixed, first, places: Vec::new(), family_of };
         let all: Vec<(usize, u32, usize)> = (0..yarns.yarns.len())
             .flat_map(|yarn| (0..found.place_count(yarn)).map(move |place| (yarn, place)))
             .map(|(yarn, place)| (found.vertex(yarn, place), yarn as u32, place))
@@ -277,9 +332,18 @@ impl<'a> Crossings<'a> {
             places.iter().any(|(yarn, _)| self.family_of[*yarn as usize] != self.family_of[places[0].0 as usize]);
         let mut alone = crossed;
         for place in places {
-            self.near(*place, 1, |vertex| alone &= vertex == pin as usize || !self.pinned[vertex]);
+            self.near(*place, 1, |vertex| alone &= vertex == pin as usize || !self.fixed[vertex]);
         }
         alone
+    }
+
+    /// Whether at least four edges leave a vertex along yarns.
+    fn is_inside(&self, pin: u32) -> bool {
+        let leaving = |(yarn, place): &(u32, usize)| {
+            let (closed, count) = (self.yarns.yarns[*yarn as usize].closed, self.place_count(*yarn as usize));
+            if closed { 2 } else { usize::from(*place > 0) + usize::from(place + 1 < count) }
+        };
+        self.places(pin as usize).iter().map(leaving).sum::<usize>() >= 4
     }
 
     /// All that is at most so many places away, along one family and then along another.

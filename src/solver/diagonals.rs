@@ -179,7 +179,7 @@ impl Stage for Shear {
 
 /// Records the pieces of some passes around pins.
 pub(super) fn record_pieces(recorder: &mut Recorder<'_>, passes: &[Pass], range: Range<u32>) {
-    let whole = recorder.sizes().of(Domain::DIAGONAL_PIECES) as u32;
+    let whole = passes.last().map_or(0, |pass| pass.pieces.end);
     windows::dispatch_passes(recorder, &PROJECT_DIAGONAL_PIECES, passes, range, whole);
 }
 

@@ -2,8 +2,8 @@
 //!
 //! One dispatch does all passes, one after another, by a single workgroup: as dispatches of their own they would be
 //! some twenty, each of less work than a dispatch costs. Where springs are solved along diagonals, passes of these come
-//! in between ([`diagonals`]), and it is one for each of their turns. The arithmetic is that of whole yarns ([`yarn_projection`]); a
-//! piece of a yarn between two pins keeps the strain that its whole yarn keeps.
+//! in between ([`diagonals`]), and it is one for each of their turns. The arithmetic is that of whole yarns
+//! ([`yarn_projection`]); a piece of a yarn between two pins keeps the strain that its whole yarn keeps.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::Source;
 use crate::error::Result;
 use crate::mesh::topology::Topology;
-use crate::mesh::windows::{MOST_PASSES, Pass, Piece};
+use crate::mesh::windows::{MOST_PASSES, Pass, Piece, Windows};
 use crate::mesh::yarns::YarnRow;
 use crate::solver::diagonals;
 use crate::solver::line_solve::YarnView;
@@ -93,8 +93,8 @@ fn lanes(pass: &Pass, longest: u32) -> u32 {
 ///
 /// # Errors
 /// [`Error::Field`](crate::error::Error::Field) if there is none of their names.
-pub(crate) fn fill(topology: &Topology, fields: &mut Fields) -> Result<()> {
-    let (windows, yarns) = (&topology.windows, &topology.yarns.yarns);
+pub(crate) fn fill(windows: &Windows, topology: &Topology, fields: &mut Fields) -> Result<()> {
+    let yarns = &topology.yarns.yarns;
     for (row, piece) in fields.get_mut::<YarnRow>("pieces")?.iter_mut().zip(&windows.pieces) {
         let whole = &yarns[piece.yarn as usize];
         *row = YarnRow {
