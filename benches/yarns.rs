@@ -55,6 +55,8 @@ struct Outcome {
     inner: f64,
     lowest: f64,
     lowest_at: f64,
+    dispatches: u64,
+    recorded: u64,
 }
 
 fn simulate(mut cloth: Cloth, frames: u32) -> Result<Outcome> {
@@ -69,6 +71,8 @@ fn simulate(mut cloth: Cloth, frames: u32) -> Result<Outcome> {
         outcome.over += u32::from(report.converged != Some(true));
         outcome.substeps += f64::from(report.substeps) / f64::from(frames);
         outcome.iterations += f64::from(report.iterations);
+        outcome.dispatches += report.executed_dispatches.unwrap_or(0);
+        outcome.recorded = report.recorded_dispatches;
         outcome.inner += f64::from(report.inner_iterations);
         let height = snapshot.positions.iter().map(|x| f64::from(x[1])).sum::<f64>() / snapshot.positions.len() as f64;
         if height < outcome.lowest {
@@ -383,8 +387,11 @@ fn dispatches(full: bool) -> Result<()> {
 }
 
 fn corners(full: bool) -> Result<()> {
-    println!("| scene | limit | substeps | sweeps per frame | worst strain | frames over | lowest center | s per s |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!(
+        "| scene | limit | substeps | sweeps per frame | dispatches | recorded | worst strain | frames over | \
+         lowest center | s per s |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     let cases: &[(&str, u32, f32)] = if full {
         &[
             ("hang", 71, 0.01),
@@ -401,10 +408,12 @@ fn corners(full: bool) -> Result<()> {
         let frames = if full { 60 } else { 2 };
         let outcome = simulate(on_cpu(name, size, Method::default(), limit, Substeps::Auto)?, frames)?;
         println!(
-            "| {name} {size} | {} % | {:.1} | {:.1} | {:.4} % | {} of {frames} | {:.3} m at {:.2} s | {:.2} |",
+            "| {name} {size} | {} % | {:.1} | {:.1} | {:.1} | {} | {:.4} % | {} of {frames} | {:.3} m at {:.2} s | {:.2} |",
             100.0 * limit,
             outcome.substeps,
             outcome.iterations / f64::from(frames),
+            outcome.dispatches as f64 / f64::from(frames),
+            outcome.recorded,
             100.0 * outcome.strain,
             outcome.over,
             outcome.lowest,

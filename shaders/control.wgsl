@@ -24,7 +24,8 @@ fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
     return count;
 }
 
-// Starts a frame: all meters at zero, the outermost guard on, and the number of substeps.
+// Starts a frame and its first substep: all meters at zero, the outermost guard on, and the number of substeps.
+// Arguments: guard words of the loops over substeps, as `start_substep` says.
 @compute @workgroup_size(1)
 fn begin_frame() {
     decisions[0] = 1u;
@@ -39,23 +40,15 @@ fn begin_frame() {
     }
     meters[0] = Meters(0.0, 0.0, 0u, 0u, vec2<u32>(), 0u, 0u, 0.0, count, UNMEASURED, 0.0, wanted, 0u);
     faults[0] = 0u;
+    start_substep();
 }
 
-// Starts a substep, or ends the loop where the substeps that it stands for are done or after a fault.
-// Argument: substeps that are left for others.
-@compute @workgroup_size(1)
-fn begin_substep() {
-    if (decisions[range.guard] == 0u) {
-        return;
-    }
+// Starts the next substep, and the loop that it belongs to. First argument: guard word of the loop over all substeps
+// but the last, 0 where there is none; second: that of the last.
+fn start_substep() {
     faults[CONTACT_CHANGED] = 0u;
-    let next = times[0].substep + 1u;
-    if (next + range.arguments.x > times[0].substeps || faults[0] != 0u) {
-        decisions[range.guard] = 0u;
-        return;
-    }
+    times[0].substep += 1u;
     let h = times[0].h;
-    times[0].substep = next;
     times[0].span = h;
     times[0].recall = 0.0;
     // Variable-step BDF2, r = h/h_previous: x* = x + r²/(1+2r) (x − x_previous) + (1+r)/(1+2r) h v*.
@@ -65,9 +58,62 @@ fn begin_substep() {
         times[0].span = h * (1.0 + r) / (1.0 + 2.0 * r);
     }
     times[0].force = h / (times[0].span * times[0].span * frame.dt);
+    let last = times[0].substep == times[0].substeps;
+    if (range.arguments.x != 0u) {
+        decisions[range.arguments.x] = select(1u, 0u, last);
+    }
+    decisions[range.arguments.y] = select(0u, 1u, last);
 }
 
-// Folds the leaves of a measurement, notes the strain and ends the loop where it is within the limit: one workgroup.
+// Adds a substep to the frame's account; whether the frame goes on.
+fn finish_substep() -> bool {
+    if (faults[0] != 0u) {
+        // Once per frame: no substep follows.
+        faults[REJECTED_FRAMES] += 1u;
+        times[0].previous = 0.0;
+        return false;
+    }
+    times[0].previous = times[0].h;
+    meters[0].substeps += 1u;
+    meters[0].worst_strain = max(meters[0].worst_strain, meters[0].strain);
+    if (meters[0].strain > accepted()) {
+        meters[0].missed += 1u;
+        times[0].previous = 0.0;
+    }
+    if (faults[CONTACT_CHANGED] != 0u) {
+        times[0].previous = 0.0;
+    }
+    return true;
+}
+
+// Ends a substep and starts the next, or ends the frame after a fault. Arguments as those of `begin_frame`.
+@compute @workgroup_size(1)
+fn turn_substep() {
+    if (decisions[range.guard] == 0u) {
+        return;
+    }
+    if (finish_substep()) {
+        start_substep();
+    } else {
+        decisions[range.guard] = 0u;
+    }
+}
+
+// Ends the last substep.
+@compute @workgroup_size(1)
+fn end_substep() {
+    if (decisions[range.guard] == 0u) {
+        return;
+    }
+    // The state that was measured best is the state again.
+    if (meters[0].strain > frame.strain_limit) {
+        meters[0].strain = min(meters[0].strain, meters[0].best);
+    }
+    finish_substep();
+}
+
+// Folds the leaves of a measurement, notes the strain and ends the loop where it is within the limit, or where a value
+// is not finite: one workgroup.
 // Arguments:
 // x: iterations done.
 // y: guard word of a loop inside that should have ended before its bound, or 0.
@@ -75,11 +121,9 @@ fn begin_substep() {
 // w: 1 if a collision pass follows.
 @compute @workgroup_size(GROUP)
 fn judge_strain(invocation: Invocation) {
-    var most = 0.0;
-    for (var k = range.first + invocation.lane; k < range.end; k += GROUP) {
-        most = max(most, partials[k].x);
-    }
-    let strain = group_max(most, invocation.lane);
+    let found = folded(invocation.lane);
+    let strain = found.x;
+    let insane = found.y > 0.0;
     if (invocation.lane > 0u) {
         return;
     }
@@ -101,9 +145,22 @@ fn judge_strain(invocation: Invocation) {
     if (range.arguments.y != 0u && decisions[range.arguments.y] != 0u && unsolved) {
         meters[0].exhausted += 1u;
     }
-    if (strain <= accepted()) {
+    if (insane) {
+        faults[0] = 1u;
+    }
+    // What is not finite does not become so.
+    if (insane || strain <= accepted()) {
         decisions[judged] = 0u;
     }
+}
+
+// Largest words of the leaves of a measurement; every invocation must call it.
+fn folded(lane: u32) -> vec2<f32> {
+    var most = vec2<f32>();
+    for (var k = range.first + lane; k < range.end; k += GROUP) {
+        most = max(most, partials[k]);
+    }
+    return group_max(most, lane);
 }
 
 // Strain at which this substep is good enough: the limit is promised for the end of a frame.
@@ -111,53 +168,16 @@ fn accepted() -> f32 {
     return select(frame.middle_limit, frame.strain_limit, times[0].substep == times[0].substeps);
 }
 
-// The state that was measured best is the state again.
-@compute @workgroup_size(1)
-fn note_best() {
-    if (decisions[range.guard] == 0u) {
-        return;
-    }
-    if (meters[0].strain > frame.strain_limit) {
-        meters[0].strain = min(meters[0].strain, meters[0].best);
-    }
-}
-
-// Adds a finished substep to the frame's account.
-@compute @workgroup_size(1)
-fn end_substep() {
-    if (decisions[range.guard] == 0u) {
-        return;
-    }
-    if (faults[0] != 0u) {
-        // Once per frame: no substep follows.
-        faults[REJECTED_FRAMES] += 1u;
-        times[0].previous = 0.0;
-        return;
-    }
-    times[0].previous = times[0].h;
-    meters[0].substeps += 1u;
-    meters[0].worst_strain = max(meters[0].worst_strain, meters[0].strain);
-    if (meters[0].strain > accepted()) {
-        meters[0].missed += 1u;
-        times[0].previous = 0.0;
-    }
-    if (faults[CONTACT_CHANGED] != 0u) {
-        times[0].previous = 0.0;
-    }
-}
-
-// Notes the load of the frame and what the next one should expect: a margin for a load that grows, and a memory for one
-// that comes and goes.
-@compute @workgroup_size(1)
-fn note_load() {
+// Folds the leaves of a measurement, notes the load of the frame and what the next one should expect: a margin for a
+// load that grows, and a memory for one that comes and goes.
+@compute @workgroup_size(GROUP)
+fn note_load(invocation: Invocation) {
+    let found = folded(invocation.lane);
     // Nothing is learned from a frame that was taken back.
-    if (decisions[range.guard] == 0u) {
+    if (invocation.lane > 0u || decisions[range.guard] == 0u || faults[0] != 0u) {
         return;
     }
-    if (faults[0] != 0u) {
-        return;
-    }
-    let load = min(sums[LOAD].x, HIGHEST_LOAD);
+    let load = min(found.x, HIGHEST_LOAD);
     meters[0].load = load * times[0].h * times[0].h;
     times[0].load = max(GROWING * load, frame.memory * times[0].load);
     // Where substeps missed, the mesh is finer in places than the load tells.

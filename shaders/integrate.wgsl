@@ -12,7 +12,6 @@
 @group(0) @binding(5) var<storage, read_write> reactions: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read> forces: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> commands: array<vec4<f32>>;
-@group(0) @binding(8) var<storage, read_write> found_faults: array<atomic<u32>>; // faults
 @group(0) @binding(9) var<storage, read> faults: array<u32>;
 @group(0) @binding(10) var<storage, read_write> previous_velocities: array<vec4<f32>>;
 @group(0) @binding(11) var<storage, read_write> frame_starts: array<Vertex>;
@@ -91,20 +90,6 @@ fn predict(invocation: Invocation) {
         displacements[v] = vec4<f32>(way, 0.0);
     }
     starts[v] = vec4<f32>(vertex.position, 0.0);
-}
-
-// Looks for values that must not be committed.
-@compute @workgroup_size(GROUP)
-fn inspect(invocation: Invocation) {
-    let v = element(invocation);
-    if (!running() || v >= range.end) {
-        return;
-    }
-    let position = vertices[v].position + displacements[v].xyz;
-    let velocity = (displacements[v].xyz - remainders[v].xyz) / clock.span;
-    if (!sane(position) || !sane(velocity)) {
-        atomicOr(&found_faults[0], 1u);
-    }
 }
 
 // Makes the substep's result public, or takes everything back to its start if a value is not finite.

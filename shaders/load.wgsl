@@ -37,8 +37,8 @@ fn measure_load(invocation: Invocation) {
     if (e < range.end) {
         load = max(tensions[e] / (frame.mean_mass * edges[e].rest), 0.0);
     }
-    let most = group_max(load, invocation.lane);
+    let most = group_max(vec2<f32>(load, 0.0), invocation.lane);
     if (invocation.lane == 0u && e < range.end) {
-        partials[group_index(invocation)] = vec2<f32>(most, 0.0);
+        partials[group_index(invocation)] = most;
     }
 }

@@ -51,8 +51,8 @@ fn group_sum(value: vec2<f32>, lane: u32) -> vec2<f32> {
     return sum;
 }
 
-fn group_max(value: f32, lane: u32) -> f32 {
-    lanes[lane] = vec2<f32>(value, 0.0);
+fn group_max(value: vec2<f32>, lane: u32) -> vec2<f32> {
+    lanes[lane] = value;
     workgroupBarrier();
     if (lane < 8u) {
         for (var k = lane + 8u; k < GROUP; k += 8u) {
@@ -64,5 +64,5 @@ fn group_max(value: f32, lane: u32) -> f32 {
     for (var k = 1u; k < 8u; k++) {
         most = max(most, lanes[k]);
     }
-    return most.x;
+    return most;
 }

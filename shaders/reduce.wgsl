@@ -17,18 +17,3 @@ fn sum_partials(invocation: Invocation) {
         totals[range.arguments.x] = vec4<f32>(total, 0.0, 0.0);
     }
 }
-
-@compute @workgroup_size(GROUP)
-fn max_partials(invocation: Invocation) {
-    if (!running()) {
-        return;
-    }
-    var most = 0.0;
-    for (var k = range.first + invocation.lane; k < range.end; k += GROUP) {
-        most = max(most, partials[k].x);
-    }
-    let total = group_max(most, invocation.lane);
-    if (invocation.lane == 0u) {
-        totals[range.arguments.x] = vec4<f32>(total, 0.0, 0.0, 0.0);
-    }
-}

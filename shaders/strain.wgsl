@@ -1,5 +1,6 @@
-// Strain of an edge, | |d|/l − clamp(|d|/l, σ_min, σ_max) |, and its largest value per workgroup. Where edges have
-// limits of their own, it is measured by them: what is at its limit counts as if it were at the common one.
+// Strain of an edge, | |d|/l − clamp(|d|/l, σ_min, σ_max) |, and its largest value per workgroup; and whether a vertex
+// has a value that must not be committed. Where edges have limits of their own, strain is measured by them: what is at
+// its limit counts as if it were at the common one.
 
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
 @group(0) @binding(1) var<storage, read> vertices: array<Vertex>;
@@ -7,7 +8,8 @@
 @group(0) @binding(3) var<storage, read_write> partials: array<vec2<f32>>;
 @group(0) @binding(4) var<storage, read_write> best_displacements: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read> meters: array<Meters>;
-@group(0) @binding(6) var<storage, read> edge_limits: array<f32>;
+@group(0) @binding(6) var<storage, read> remainders: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read> edge_limits: array<f32>;
 
 fn strain_of(edge: Link) -> f32 {
     let a = vertices[edge.tail];
@@ -30,20 +32,38 @@ fn measure_of(own: f32) -> f32 {
     return frame.strain_limit / limit;
 }
 
+// Whether a vertex has a value that must not be committed.
+fn insane(v: u32) -> bool {
+    let moved = displacements[v].xyz;
+    return !sane(vertices[v].position + moved) || !sane((moved - remainders[v].xyz) / clock.span);
+}
+
+// Notes the largest strain of a workgroup, and whether one of its vertices is insane.
+fn note(invocation: Invocation, strain: f32) {
+    let v = element(invocation);
+    var found = vec2<f32>(strain, 0.0);
+    if (v < range.end && v < range.arguments.y) {
+        found.y = select(0.0, 1.0, insane(v));
+    }
+    let most = group_max(found, invocation.lane);
+    if (invocation.lane == 0u && v < range.end) {
+        partials[group_index(invocation)] = most;
+    }
+}
+
+// Arguments: number of edges, number of vertices.
 @compute @workgroup_size(GROUP)
 fn measure_strain(invocation: Invocation) {
     if (!running()) {
         return;
     }
+    // An edge and a vertex of the same number.
     let e = element(invocation);
     var strain = 0.0;
-    if (e < range.end) {
+    if (e < range.end && e < range.arguments.x) {
         strain = strain_of(edges[e]);
     }
-    let most = group_max(strain, invocation.lane);
-    if (invocation.lane == 0u && e < range.end) {
-        partials[group_index(invocation)] = vec2<f32>(most, 0.0);
-    }
+    note(invocation, strain);
 }
 
 // The same where edges have limits of their own.
@@ -54,13 +74,10 @@ fn measure_limited_strain(invocation: Invocation) {
     }
     let e = element(invocation);
     var strain = 0.0;
-    if (e < range.end) {
+    if (e < range.end && e < range.arguments.x) {
         strain = strain_of(edges[e]) * measure_of(edge_limits[e]);
     }
-    let most = group_max(strain, invocation.lane);
-    if (invocation.lane == 0u && e < range.end) {
-        partials[group_index(invocation)] = vec2<f32>(most, 0.0);
-    }
+    note(invocation, strain);
 }
 
 // Keeps a state that was measured better than all before it.

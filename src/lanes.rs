@@ -71,6 +71,13 @@ fn level() -> Level {
     *LEVEL.get_or_init(Level::new)
 }
 
+/// A value of each lane.
+#[inline(always)]
+pub(crate) fn each<T>(of: impl Fn(usize) -> T) -> [T; LANES] {
+    // Written out: array combinators are not always inlined, and then compiled for the narrowest.
+    [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)]
+}
+
 impl<S: Simd> Real for Wide<S> {
     type Mask = Mask<S>;
 
@@ -117,7 +124,7 @@ impl<S: Simd> Vec3s<S> {
     /// From one vector of four words per lane, and the fourth words.
     #[inline(always)]
     pub(crate) fn gather(simd: S, words: impl Fn(usize) -> [f32; 4]) -> (Self, Wide<S>) {
-        // Written out: array combinators are not inlined, and everything would go through memory.
+        // Written out, too.
         let of = |lane: usize| f32x4::load_array(simd, words(lane));
         let [x, y, z, w] = transposed([of(0), of(1), of(2), of(3)]);
         let [p, q, r, s] = transposed([of(4), of(5), of(6), of(7)]);

@@ -36,7 +36,7 @@
 //! | 2a | implicit springs, where explicit ones would need many substeps | [`solver::diagonals`], [`stage::elastic`] |
 //! | 2b | areas of triangles, where they are limited | [`stage::area`] |
 //! | 3 | u until every edge is within the limit | [`solver`], measured by [`stage::strain`] |
-//! | 4 | is everything finite? then x += u, v = u/h | [`stage::integrate`], `inspect` and `commit` |
+//! | 4 | is everything finite? then x += u, v = u/h | [`stage::strain`], then `commit` of [`stage::integrate`] |
 //!
 //! and once per frame the load meter ([`stage::load`]) and the normals for drawing ([`stage::normals`]). How many
 //! substeps a frame gets says [`substeps`], why yarns are what one solves for says [`solver::yarn_sweep`].

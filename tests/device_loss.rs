@@ -174,13 +174,14 @@ fn calls_without_device() -> Vec<(&'static str, Call)> {
 const MAKERS: [&str; 4] = ["on_gpu", "on_gpu_async", "on_backend", "on_backend_async"];
 
 /// What only looks at the host's side.
-const ACCESSORS: [&str; 18] = [
+const ACCESSORS: [&str; 19] = [
     "bytes_moved",
     "longest_submission",
     "checkpoint_size",
     "fields",
     "frame",
     "gpu",
+    "gpu_phase_seconds",
     "gpu_seconds",
     "index_buffer",
     "mesh",

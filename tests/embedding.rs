@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use common::*;
 use taut::solid::{Grid, icosphere};
+use taut::stage::phase;
 use taut::{
     Cloth, Error, FrameInput, Gpu, PinTarget, Pose, Report, Scene, Settings, Solid, SolidShape, Substeps, Wind, scene,
     vertex_attribute, vertex_layout, wgpu,
@@ -297,12 +298,22 @@ fn steps_are_timed_by_the_devices_clock_where_it_is_asked_for() {
             assert_eq!(seconds.is_some(), clock);
             // No more than the whole step, and not nothing.
             assert!(seconds.is_none_or(|seconds| seconds > 1e-7 && seconds <= wall), "{seconds:?} of {wall} s");
+            // Its parts are all of it but for what is between them.
+            let parts = phase::ALL.map(|phase| cloth.gpu_phase_seconds(phase));
+            assert!(parts.iter().all(|part| part.is_some() == clock), "{parts:?}");
+            if let Some(seconds) = seconds {
+                let sum: f64 = parts.iter().flatten().sum();
+                assert!(sum <= 1.001 * seconds && sum > 0.3 * seconds, "{parts:?} of {seconds} s");
+                let of = |phase| cloth.gpu_phase_seconds(phase).unwrap_or(0.0);
+                assert!(of(phase::PROJECTION) > of(phase::NORMALS) && of(phase::CONTACT) == 0.0, "{parts:?}");
+            }
             plain.step(&frame(FRAME)).unwrap();
             assert_eq!(plain.gpu_seconds(), None);
         }
         assert_eq!(state(&cloth), state(&plain), "measuring changes nothing");
     }
-    assert_eq!(cpu(scene::hang(9).unwrap(), settings()).gpu_seconds(), None);
+    let plain = cpu(scene::hang(9).unwrap(), settings());
+    assert_eq!((plain.gpu_seconds(), plain.gpu_phase_seconds(phase::PROJECTION)), (None, None));
 }
 
 #[test]

@@ -492,3 +492,30 @@ fn on_an_adapter_a_smaller_limit_is_held_as_soon() {
         assert_eq!(frames_to_a_smaller_limit(&mut cloth, 25, name), 1, "{name}");
     }
 }
+
+/// Of what a GPU is given for a frame no more is done than this, and what is left to do nothing is bounded.
+#[test]
+fn a_frame_takes_few_dispatches() {
+    // The mean of a second is 240 at 71 and 423 at 128.
+    for (size, frames, most) in [(71, 20, 250), (128, 6, 500)] {
+        let mut cloth = cpu(scene::hang(size).expect("a known scene"), Settings::default());
+        let cost = cloth.frame_cost(FRAME).expect("a frame");
+        let mut sum = 0;
+        for _ in 0..frames {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+            let report = cloth.snapshot().expect("no device").report;
+            assert_eq!((report.converged, report.executed_dispatches), (Some(true), Some(report.dispatches)));
+            assert_eq!(report.recorded_dispatches, cost.whole);
+            assert!(report.dispatches <= cost.enough, "{size}: {} of {cost:?}", report.dispatches);
+            sum += report.dispatches;
+        }
+        assert!(sum <= frames * most, "{size}: {} dispatches per frame, at most {most}", sum / frames);
+    }
+    if let Some(gpu) = gpu() {
+        let mut cloth = Cloth::on_gpu(&gpu, scene::hang(9).expect("a known scene")).expect("it fits");
+        cloth.step(&frame(FRAME)).expect("the step runs");
+        let report = cloth.snapshot().expect("it can be read").report;
+        assert_eq!(report.executed_dispatches, None);
+        assert!(report.dispatches > 0 && report.dispatches <= report.recorded_dispatches);
+    }
+}

@@ -69,6 +69,9 @@ fn adapters_are_measured_and_software_is_told_apart() {
         let adapter = adapters.iter().find(|adapter| adapter["label"] == row["place"]);
         let timed = adapter.is_some_and(|adapter| adapter["timestamp_period"].is_number());
         assert_eq!(row["gpu_seconds"].is_object(), timed, "{row}");
+        assert_eq!(row["gpu_parts"]["projection"].as_f64().is_some_and(|seconds| seconds > 0.0), timed, "{row}");
+        assert_eq!(row["executed_dispatches"].is_number(), !on_adapter, "{row}");
+        assert!(row["recorded_dispatches"].as_u64() >= row["dispatches"].as_u64(), "{row}");
         assert_eq!(adapter.is_some(), on_adapter, "{row}");
     }
 }

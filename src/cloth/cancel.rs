@@ -2,6 +2,7 @@
 
 use super::checkpoint::saved;
 use super::{Cloth, Engine};
+use crate::cloth::report::Dispatches;
 use crate::engine::cancel::Cancel;
 use crate::engine::cpu;
 use crate::engine::fields::{Fields, Spec};
@@ -25,7 +26,7 @@ pub(super) struct Before {
     saved_time: f32,
     gust_phase: f64,
     unfinished: bool,
-    dispatches: u64,
+    dispatches: Dispatches,
     times: cpu::Times,
 }
 

@@ -7,6 +7,7 @@
 //! (`u64`).
 
 use super::{Basis, Cloth, Engine};
+use crate::cloth::report::Dispatches;
 use crate::engine::checksum::Checksum;
 use crate::engine::fields::{Domain, Fields, Sizes, Spec};
 use crate::engine::gpu::readback::Waiting;
@@ -134,7 +135,7 @@ impl Cloth {
         self.held = restored.fields.get::<[f32; 4]>("holds")?.iter().filter(|hold| **hold != FREE).count();
         let Restored { frame, gust_phase, saved_time, solids, fields } = restored;
         self.forget_commands()?;
-        (self.relocation, self.unfinished, self.dispatches) = (None, false, 0);
+        (self.relocation, self.unfinished, self.dispatches) = (None, false, Dispatches::default());
         self.rehold.clear();
         (self.frame, self.gust_phase, self.saved_time, self.solids) = (frame, gust_phase, saved_time, solids);
         let commands = self.fields.get::<[f32; 4]>("commands")?.to_vec();

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use glam::{Vec3, Vec4};
 
 use crate::cloth::memory::{MemoryEstimate, check_available};
+use crate::cloth::report::Dispatches;
 use crate::cloth::scene::Scene;
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::{Plan, StepBounds};
@@ -63,7 +64,7 @@ pub struct Cloth {
     /// Frames stepped or recorded so far.
     frame: u64,
     /// Dispatches of the last frame.
-    dispatches: u64,
+    dispatches: Dispatches,
     /// Time of the last frame on the CPU.
     times: cpu::Times,
     relocation: Option<Pose>,
@@ -241,7 +242,7 @@ impl Cloth {
             engine,
             recorded,
             frame: 0,
-            dispatches: 0,
+            dispatches: Dispatches::default(),
             times: cpu::Times::default(),
             relocation: None,
             commanded: Vec::new(),
@@ -286,7 +287,13 @@ impl Cloth {
     /// Seconds that the last [`Cloth::step`] took by the clock of its device; `None` on the CPU, for recorded frames,
     /// and where the device is not timed ([`Gpu::timed`]).
     pub fn gpu_seconds(&self) -> Option<f64> {
-        self.runner().ok()?.seconds()
+        Some(self.runner().ok()?.seconds()?.whole)
+    }
+
+    /// Seconds of it that a part of the step took ([`crate::stage::phase`]). What is between two parts is none of
+    /// them, so they add up to a little less than [`Cloth::gpu_seconds`].
+    pub fn gpu_phase_seconds(&self, phase: Phase) -> Option<f64> {
+        Some(self.runner().ok()?.seconds()?.of(phase))
     }
 
     /// Dispatches of the longest submission of the last [`Cloth::step`]; at most
@@ -419,16 +426,19 @@ impl Cloth {
             return self.stand_still();
         }
         let (commanded, cancel) = (!self.commanded.is_empty(), self.cancel.as_ref());
-        self.dispatches = match &mut self.engine {
+        let program = &self.recorded.program;
+        let (seen, executed) = match &mut self.engine {
             Engine::Cpu(runner) => {
                 self.times = cpu::Times::default();
-                runner.run_until(&self.recorded.program, &mut self.fields, &mut self.times, cancel)?
+                let ran = runner.run_until(program, &mut self.fields, &mut self.times, cancel)?;
+                (ran, Some(ran))
             }
             Engine::Gpu(runner) => {
                 let most = self.settings.dispatches_per_submission.into();
-                runner.run(&uploads(&self.fields, commanded), most, waiting, cancel).await?
+                (runner.run(&uploads(&self.fields, commanded), most, waiting, cancel).await?, None)
             }
         };
+        self.dispatches = Dispatches { seen, recorded: program.dispatch_count(), executed };
         self.end()
     }
 
@@ -453,9 +463,10 @@ impl Cloth {
         }
         runner.record_inputs(encoder, &uploads(&self.fields, !self.commanded.is_empty()))?;
         runner.encode(encoder);
-        self.dispatches = self.recorded.program.dispatch_count();
+        let recorded = self.recorded.program.dispatch_count();
+        self.dispatches = Dispatches { seen: recorded, recorded, executed: None };
         self.end()?;
-        Ok(self.dispatches)
+        Ok(recorded)
     }
 
     /// Number of dispatches that [`Cloth::encode_step`] will record for a frame of this length.
@@ -574,7 +585,7 @@ impl Cloth {
                 (false, true) => 2,
             },
             second_order: u32::from(settings.stepping == Stepping::Bdf2),
-            middle_limit: settings.middle_strain.unwrap_or_else(|| settings.method.solver().middle_strain()).max(limit),
+            middle_limit: settings.middle_limit(&self.basis.step_bounds, limit),
             mean_mass: self.basis.mean_mass,
             constrained: constrained.into(),
             expected_load: plan.expected_load,

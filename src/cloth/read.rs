@@ -5,7 +5,7 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::{Basis, Cloth, Engine};
-use crate::cloth::report::{LoadedEdge, Report, Snapshot, Strain, positions};
+use crate::cloth::report::{Dispatches, LoadedEdge, Report, Snapshot, Strain, positions};
 use crate::engine::gpu::Pending;
 use crate::engine::gpu::readback::{Decode, Waiting};
 use crate::error::{Error, Result};
@@ -212,7 +212,7 @@ struct Judge {
     basis: Arc<Basis>,
     band: [f32; 2],
     limit: f32,
-    dispatches: u64,
+    dispatches: Dispatches,
 }
 
 impl Judge {

@@ -142,6 +142,14 @@ pub struct LoadedEdge {
     pub load: f32,
 }
 
+/// How many dispatches a frame had, as a [`Report`] tells them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dispatches {
+    pub(crate) seen: u64,
+    pub(crate) recorded: u64,
+    pub(crate) executed: Option<u64>,
+}
+
 /// What a frame reached.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -183,6 +191,11 @@ pub struct Report {
     pub exhausted_solves: u32,
     /// Dispatches of this frame: those that ran on the CPU, those that were submitted or recorded on the GPU.
     pub dispatches: u64,
+    /// Dispatches of the recording of this frame, every loop as long as it may be; no submission has more.
+    pub recorded_dispatches: u64,
+    /// Dispatches of this frame whose loops had not ended, so that they did something; `None` on a GPU, where nobody
+    /// counts them: one that does nothing costs the device next to nothing, and the encoder as much as any.
+    pub executed_dispatches: Option<u64>,
     /// Whether a substep produced a value that is not finite. Its result was thrown away, and the rest of the frame
     /// with it: the cloth is as it was at the end of the last good substep.
     pub rejected: bool,
@@ -193,7 +206,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(meters: &Meters, faults: &[u32], dispatches: u64) -> Self {
+    pub(crate) fn new(meters: &Meters, faults: &[u32], Dispatches { seen, recorded, executed }: Dispatches) -> Self {
         let fault = |word: u32| faults.get(word as usize).copied().unwrap_or(0);
         Self {
             device_strain: meters.strain,
@@ -210,7 +223,9 @@ impl Report {
             substeps: meters.substeps,
             missed_substeps: meters.missed,
             exhausted_solves: meters.exhausted,
-            dispatches,
+            dispatches: seen,
+            recorded_dispatches: recorded,
+            executed_dispatches: executed,
             rejected: fault(0) != 0,
             rejected_frames: fault(REJECTED_FRAMES),
         }

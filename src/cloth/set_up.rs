@@ -37,7 +37,7 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     solids.iter().enumerate().try_for_each(|(index, solid)| solid.validate(index))?;
     let distances: Vec<f32> = solids.iter().flat_map(Solid::distances).copied().collect();
     let topology = Topology::new(&mesh);
-    let step_bounds = StepBounds::of(&mesh, &topology.yarns, &topology.diagonals);
+    let step_bounds = StepBounds::of(&mesh, &start, &topology.yarns, &topology.diagonals);
     let triangles: Vec<u32> = mesh.triangles().into_iter().flatten().collect();
     let triangle_incidence = Incidence::of_triangles(mesh.vertex_count(), &triangles);
     let spring_incidence = topology.spring_incidence.with_ends(mesh.springs());

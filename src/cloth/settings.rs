@@ -23,8 +23,9 @@ pub struct Settings {
     /// ([`crate::Swatch::strain_limit`]).
     pub strain_limit: f32,
     /// Strain at which the substeps of a frame but its last end, where it is above the limit, with any solver; by
-    /// default what the solver can do with ([`Solver::middle_strain`](crate::solver::Solver::middle_strain)). A frame
-    /// may pass through strain that nobody sees, but what is left of it enters the velocity.
+    /// default what the solver can do with ([`Solver::middle_strain`](crate::solver::Solver::middle_strain)), or thrice
+    /// the limit where a row between two pins is taut ([`crate::cloth::substeps`]). A frame may pass through strain
+    /// that nobody sees, but what is left of it enters the velocity.
     /// [`Report::worst_substep_strain`](crate::Report::worst_substep_strain) tells what it came to. Comparisons of
     /// solvers set it.
     pub middle_strain: Option<f32>,
@@ -186,7 +187,14 @@ impl Settings {
     pub fn plan(&self, bounds: &StepBounds, dt: f32) -> Result<Plan> {
         // Explicit springs do not damp, and a backward difference of second order amplifies what oscillates undamped.
         let smooth = self.damping > 0.0 || self.stepping == Stepping::Bdf2;
-        self.substeps.plan(bounds, self.gravity, dt, self.elasticity, smooth, self.method.solver().load())
+        let bounds = bounds.limited(self.strain_limit);
+        self.substeps.plan(&bounds, self.gravity, dt, self.elasticity, smooth, self.method.solver().load())
+    }
+
+    /// Strain at which a substep of a frame but its last may end, if its last ends at `limit`.
+    pub(crate) fn middle_limit(&self, bounds: &StepBounds, limit: f32) -> f32 {
+        let default = || bounds.middle_strain(self.method.solver().middle_strain(), self.strain_limit);
+        self.middle_strain.unwrap_or_else(default).max(limit)
     }
 
     /// Refuses a limit that positions of this resolution cannot hold.

@@ -9,7 +9,7 @@ use crate::solver::Method;
 use crate::solver::diagonals::{self, Shear};
 use crate::stage::area::AreaLimit;
 use crate::stage::contact::{Alternate, Meet, Rebound};
-use crate::stage::control::{BeginFrame, BeginSubstep, EndSubstep};
+use crate::stage::control::{BeginFrame, EndSubstep, Loops, TurnSubstep};
 use crate::stage::elastic::{self, Elastic};
 use crate::stage::hold::Holds;
 use crate::stage::integrate::{Commit, Predict, Relocate, Remember};
@@ -44,11 +44,11 @@ impl<'a> Stages<'a> {
     }
 
     /// One substep: forces, prediction, holds and contact, projection, commit.
-    fn substep(&self, moment: &Moment, sizes: &Sizes) -> Vec<Booked<'a>> {
+    fn substep(&self, moment: &Moment, sizes: &Sizes, loops: Loops) -> Vec<Booked<'a>> {
         let (settings, collides) = (self.settings, sizes.solids() > 0);
         let Plan { implicit, diagonals, .. } = *self.plan;
         let solver = settings.method.solver();
-        let mut stages: Vec<Booked<'a>> = vec![(phase::FRAME, Box::new(BeginSubstep))];
+        let mut stages: Vec<Booked<'a>> = Vec::new();
         if diagonals {
             stages.push((phase::FORCES, Box::new(diagonals::Begin)));
         } else {
@@ -58,7 +58,7 @@ impl<'a> Stages<'a> {
             stages.push((phase::FORCES, Box::new(Blowing { wind, phase: self.gust_phase })));
         }
         stages.extend(settings.stages.iter().map(|stage| (phase::FRAME, Box::new(Borrowed(stage.as_ref())) as Box<_>)));
-        stages.push((phase::STEPPING, Box::new(Predict { stepping: settings.stepping })));
+        stages.push((phase::PREDICT, Box::new(Predict { stepping: settings.stepping })));
         if implicit {
             stages.push((phase::ELASTIC, Box::new(elastic::Begin)));
         }
@@ -85,18 +85,20 @@ impl<'a> Stages<'a> {
         if moment.last_substep {
             stages.push((phase::PROJECTION, Box::new(TakeBest)));
         }
-        stages.push((phase::STEPPING, Box::new(Commit)));
+        stages.push((phase::COMMIT, Box::new(Commit)));
         if collides {
             stages.push((phase::CONTACT, Box::new(Rebound)));
         }
-        stages.push((phase::FRAME, Box::new(EndSubstep)));
+        let turns: Box<dyn Stage> =
+            if moment.last_substep { Box::new(EndSubstep) } else { Box::new(TurnSubstep(loops)) };
+        stages.push((phase::FRAME, turns));
         stages
     }
 
     /// What comes before the substeps of a frame.
-    fn before(&self) -> Vec<Booked<'a>> {
+    fn before(&self, loops: Loops) -> Vec<Booked<'a>> {
         let mut stages: Vec<Booked<'a>> =
-            vec![(phase::FRAME, Box::new(BeginFrame)), (phase::FRAME, Box::new(Relocate))];
+            vec![(phase::FRAME, Box::new(BeginFrame(loops))), (phase::FRAME, Box::new(Relocate))];
         if self.settings.keep_previous {
             stages.push((phase::FRAME, Box::new(Remember)));
         }
@@ -110,7 +112,7 @@ impl<'a> Stages<'a> {
         if sizes.solids() > 0 {
             stages.push((phase::FRAME, Box::new(Rest::below(self.settings.rest_speed))));
         }
-        stages.push((phase::FRAME, Box::new(Normals)));
+        stages.push((phase::NORMALS, Box::new(Normals)));
         stages
     }
 
@@ -123,19 +125,19 @@ impl<'a> Stages<'a> {
             }
             recorder.set_phase(phase::FRAME);
         };
+        let Plan { least, most, bounded, .. } = *self.plan;
+        let loops = Loops { middle: if most > 1 { recorder.reserve() } else { 0 }, last: recorder.reserve() };
         let substep = |recorder: &mut Recorder<'_>, last_substep: bool| {
             recorder.about.moment.last_substep = last_substep;
-            let stages = self.substep(&recorder.about.moment, recorder.sizes());
+            let stages = self.substep(&recorder.about.moment, recorder.sizes(), loops);
             each(recorder, stages);
         };
-        recorder.about.moment.bounded = self.plan.bounded;
-        each(recorder, self.before());
-        if self.plan.least < self.plan.most {
-            recorder.repeat_until(self.plan.most - 1, |recorder| substep(recorder, false));
-        } else {
-            recorder.repeat_always(self.plan.most - 1, |recorder| substep(recorder, false));
+        recorder.about.moment.bounded = bounded;
+        each(recorder, self.before(loops));
+        if most > 1 {
+            recorder.repeat_reserved(loops.middle, most - 1, least < most, |recorder| substep(recorder, false));
         }
-        recorder.repeat_always(1, |recorder| substep(recorder, true));
+        recorder.repeat_reserved(loops.last, 1, false, |recorder| substep(recorder, true));
         let after = self.after(recorder.sizes());
         each(recorder, after);
     }
@@ -143,7 +145,8 @@ impl<'a> Stages<'a> {
     /// Sets what the stages of a frame are told.
     pub(crate) fn inputs(&self, constrained: bool, sizes: &Sizes, inputs: &mut Inputs<'_>) -> Result<()> {
         let moment = Moment { constrained, ..Moment::default() };
-        let stages = self.before().into_iter().chain(self.substep(&moment, sizes)).chain(self.after(sizes));
+        let loops = Loops::default();
+        let stages = self.before(loops).into_iter().chain(self.substep(&moment, sizes, loops)).chain(self.after(sizes));
         for (_, stage) in stages {
             stage.inputs(inputs)?;
         }

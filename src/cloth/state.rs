@@ -3,6 +3,7 @@
 use glam::Vec4;
 
 use super::{Cloth, Engine};
+use crate::cloth::report::Dispatches;
 use crate::cloth::settings::{check_own_limits, resolution};
 use crate::engine::cpu;
 use crate::engine::fields::Fields;
@@ -46,7 +47,7 @@ impl Cloth {
         check_own_limits(&self.basis.mesh, resolution)?;
         self.check_device()?;
         self.relocation = None;
-        (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, 0);
+        (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, Dispatches::default());
         self.forget_commands()?;
         self.anchor_anew(None)?;
         write_state(&mut self.fields, &self.basis.mesh, positions, velocities)?;

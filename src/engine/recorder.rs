@@ -107,11 +107,6 @@ impl<'a, About> Recorder<'a, About> {
         self.repeat_with(at_most, [false; 2], Self::open_loop, body);
     }
 
-    /// As [`Recorder::repeat_always`], for a count that the device may find to be smaller.
-    pub fn repeat_until(&mut self, at_most: u32, body: impl FnOnce(&mut Self)) {
-        self.repeat_with(at_most, [false, true], Self::open_loop, body);
-    }
-
     /// Records a loop that the caller's own dispatch opens: `open` gets the loop's guard word and must record a kernel
     /// that sets it. The bound may be lowered to fit a budget, unless it is 1.
     pub fn repeat_opened(
@@ -123,26 +118,47 @@ impl<'a, About> Recorder<'a, About> {
         self.repeat_with(at_most, [at_most > 1; 2], open, body)
     }
 
+    /// Reserves the guard word of a loop that is recorded later, for kernels before it that open it.
+    pub fn reserve(&mut self) -> u32 {
+        self.guard_count += 1;
+        self.guard_count - 1
+    }
+
+    /// Records a loop whose guard word was reserved, and whose bound is part of the result; `ends_early` where the
+    /// device may find a smaller count.
+    pub fn repeat_reserved(&mut self, guard: u32, at_most: u32, ends_early: bool, body: impl FnOnce(&mut Self)) {
+        self.repeat_guarded(guard, at_most, [false, ends_early], body);
+    }
+
     fn repeat_with(
         &mut self,
         at_most: u32,
-        [negotiable, ends_early]: [bool; 2],
+        flags: [bool; 2],
         open: impl FnOnce(&mut Self, u32),
         body: impl FnOnce(&mut Self),
     ) -> u32 {
         if at_most == 0 {
             return self.guard;
         }
-        let guard = self.guard_count;
-        self.guard_count += 1;
+        let guard = self.reserve();
         open(self, guard);
+        self.repeat_guarded(guard, at_most, flags, body);
+        guard
+    }
+
+    fn repeat_guarded(
+        &mut self,
+        guard: u32,
+        at_most: u32,
+        [negotiable, ends_early]: [bool; 2],
+        body: impl FnOnce(&mut Self),
+    ) {
         let outer = std::mem::take(&mut self.items);
         let parent = std::mem::replace(&mut self.guard, guard);
         body(self);
         self.guard = parent;
         let body = std::mem::replace(&mut self.items, outer);
         self.items.push(Item::Repeat(Repeat { at_most, negotiable, ends_early, guard, body }));
-        guard
     }
 
     /// Records the start of a loop that runs if the loop around it does.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use fearless_simd::{Simd, prelude::*};
 
-use crate::lanes::{LANES, Mask, Vec3s, Wide};
+use crate::lanes::{self, LANES, Mask, Vec3s, Wide};
 use crate::mesh::yarns::YarnRow;
 use crate::vector::{Real, Triple};
 
@@ -97,8 +97,8 @@ impl<'a> Bundle<'a> {
                     *count = yarn.count as f32;
                 }
                 let yarn = |lane: usize| yarns.get(lane).unwrap_or(&yarns[0]);
-                let firsts = std::array::from_fn(|lane| yarn(lane).first as usize);
-                let lasts = std::array::from_fn(|lane| yarn(lane).count as usize - 1);
+                let firsts = lanes::each(|lane| yarn(lane).first as usize);
+                let lasts = lanes::each(|lane| yarn(lane).count as usize - 1);
                 let longest = yarns.iter().map(|yarn| yarn.count as usize).max().unwrap_or(0);
                 Self { yarns, place, longest, firsts, lasts, counts }
             })

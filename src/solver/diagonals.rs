@@ -212,7 +212,7 @@ impl Law for Compliant<'_> {
         head: &Place<S, L>,
     ) -> Rows<S> {
         let (rest, zero, one) = (tail.rest, tail.rest.like(0.0), tail.rest.like(1.0));
-        let stiffness = std::array::from_fn(|lane| self.links[bundle.edge(lane, k)].stiffness);
+        let stiffness = lanes::each(|lane| self.links[bundle.edge(lane, k)].stiffness);
         let firmness = Wide::load_array(rest.token(), stiffness) * rest.like(self.square);
         let way = tail.way_to(head);
         let extent = way.length();

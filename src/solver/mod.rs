@@ -5,9 +5,9 @@
 //!
 //! **Contract.** A solver is bounded: it records loops with a bound and no other. It does at least one iteration per
 //! substep even where the strain is already in range (a filter that does nothing inside the limit makes cloth at rest
-//! bounce off its own tolerance: ±20 × its weight at the pins was measured at h = 1/1000). Each loop ends with
-//! a measurement and a judgement ([`crate::stage::strain`]). Whatever momentum it takes from a pinned
-//! vertex it adds to `reactions`. It changes nothing else.
+//! bounce off its own tolerance: ±20 × its weight at the pins was measured at h = 1/1000). Each loop ends with a
+//! measurement and a judgement ([`crate::stage::strain`]), which also find values that must not be committed, so there
+//! is at least one. Whatever momentum it takes from a pinned vertex it adds to `reactions`. It changes nothing else.
 //!
 //! | solver | one iteration | cost grows like | prefer it |
 //! |---|---|---|---|

@@ -8,7 +8,7 @@ use fearless_simd::{Simd, prelude::*};
 use glam::Vec3;
 
 use crate::engine::cpu::SharedVectors;
-use crate::lanes::{LANES, Mask, Vec3s, Wide};
+use crate::lanes::{self, LANES, Mask, Vec3s, Wide};
 use crate::mesh::Link;
 use crate::mesh::yarns::YarnRow;
 use crate::solver::bundle::{Bundle, Elimination, Rows, Scratch, Step};
@@ -145,7 +145,7 @@ fn gather<const EVEN: bool, S: Simd, L: Places<S>>(
     limited: impl Fn(&[u32; LANES]) -> L,
 ) {
     let longest = bundle.longest();
-    let lines: [&[Link]; LANES] = std::array::from_fn(|lane| {
+    let lines: [&[Link]; LANES] = lanes::each(|lane| {
         let line = &view.links[bundle.edges(lane)];
         // All of one length that is known: no index is looked at again.
         if EVEN { &line[..longest] } else { line }
@@ -155,16 +155,16 @@ fn gather<const EVEN: bool, S: Simd, L: Places<S>>(
     let step = Step { f: zero, y: zero };
     places.clear();
     places.reserve(longest + 1);
-    let mut vertices = std::array::from_fn(|lane| link(lane, 0).tail);
+    let mut vertices = lanes::each(|lane| link(lane, 0).tail);
     for k in 0..=longest {
         let edge = k.min(longest - 1);
         let (way, inverse_mass) =
             Vec3s::gather(simd, |lane| bytemuck::cast::<Vertex, [f32; 4]>(view.vertices[vertices[lane] as usize]));
         let displacement = Vec3s::gather_halves(simd, |lane| view.displacements.halves(vertices[lane] as usize));
-        let rest = Wide::load_array(simd, std::array::from_fn(|lane| link(lane, edge).rest));
+        let rest = Wide::load_array(simd, lanes::each(|lane| link(lane, edge).rest));
         let limited = limited(&vertices);
         places.push(Place { vertices, limited, inverse_mass, displacement, rest, way, step });
-        vertices = std::array::from_fn(|lane| link(lane, edge).head);
+        vertices = lanes::each(|lane| link(lane, edge).head);
     }
 }
 

@@ -3,15 +3,15 @@
 //! They write guards, and beside them only the end of a linear solve does. They decide by comparing stored values, or
 //! products of them, which round alike, so that two backends that agree on the values agree on the decision.
 
-use crate::engine::cpu::Run;
+use crate::engine::cpu::{Run, Write};
 use crate::engine::layout::GROUP;
 use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::stage::Recorder;
-use crate::stage::Stage;
 use crate::stage::fields;
 use crate::stage::fields::{CONTACT_CHANGED, Clock, Frame, Meters, REJECTED_FRAMES, UNMEASURED, sums};
+use crate::stage::{Stage, strain};
 
 static SOURCE: Source = Source::new("control", include_str!("../../shaders/control.wgsl"))
     .constants(&[
@@ -40,37 +40,49 @@ const fn kernel(name: &'static str, body: crate::engine::program::Body) -> Kerne
     ])
 }
 
-/// Starts a frame: meters at zero, the outermost guard on.
+/// Starts a frame and its first substep: meters at zero, the outermost guard on.
 pub(crate) static BEGIN_FRAME: Kernel = kernel("begin_frame", begin_frame_body);
-/// Starts a substep, or ends the frame after the last one or after a fault.
-pub(crate) static BEGIN_SUBSTEP: Kernel = kernel("begin_substep", begin_substep_body);
-/// Notes the measured strain after an iteration and ends the loop where it is within the limit.
+/// Adds a finished substep to the frame's account and starts the next, or ends the frame after a fault.
+pub(crate) static TURN_SUBSTEP: Kernel = kernel("turn_substep", turn_substep_body);
+/// Notes the measured strain after an iteration and ends the loop where it is within the limit, or not finite.
 pub(crate) static JUDGE_STRAIN: Kernel = kernel("judge_strain", judge_strain_body);
-/// Adds a finished substep to the frame's account.
+/// Adds the last substep to the frame's account.
 pub(crate) static END_SUBSTEP: Kernel = kernel("end_substep", end_substep_body);
-/// Notes that the best state was taken.
-pub(crate) static NOTE_BEST: Kernel = kernel("note_best", note_best_body);
-/// Notes the load of a frame.
+/// Notes the load of a frame that was measured.
 pub(crate) static NOTE_LOAD: Kernel = kernel("note_load", note_load_body);
 
-/// The start of a frame.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BeginFrame;
+/// Guard words of the two loops over substeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Loops {
+    /// All but the last of a frame; 0 where there is but one.
+    pub middle: u32,
+    /// The last.
+    pub last: u32,
+}
 
-impl Stage for BeginFrame {
-    fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch_range(&BEGIN_FRAME, 0..1, [0; 4]);
+impl Loops {
+    fn arguments(self) -> [u32; 4] {
+        [self.middle, self.last, 0, 0]
     }
 }
 
-/// The start of a substep; must be the first line of a loop over substeps, which leaves the last of them for another.
+/// The start of a frame and of its first substep.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BeginSubstep;
+pub(crate) struct BeginFrame(pub Loops);
 
-impl Stage for BeginSubstep {
+impl Stage for BeginFrame {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        let left = u32::from(!recorder.about.moment.last_substep);
-        recorder.dispatch_range(&BEGIN_SUBSTEP, 0..1, [left, 0, 0, 0]);
+        recorder.dispatch_range(&BEGIN_FRAME, 0..1, self.0.arguments());
+    }
+}
+
+/// The end of a substep that is not the last of its frame, and the start of the next; the end of the loop over them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TurnSubstep(pub Loops);
+
+impl Stage for TurnSubstep {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch_range(&TURN_SUBSTEP, 0..1, self.0.arguments());
     }
 }
 
@@ -93,11 +105,11 @@ pub fn repeat_strained(
 
 fn judge(recorder: &mut Recorder<'_>, [iterations, inner, opened, _]: [u32; 4]) {
     let arguments = [iterations, inner, opened, recorder.about.moment.colliding.into()];
-    let leaves = recorder.sizes().edges().div_ceil(GROUP) as u32;
+    let leaves = strain::elements(recorder.sizes()).div_ceil(GROUP) as u32;
     recorder.dispatch_range(&JUDGE_STRAIN, 0..leaves, arguments);
 }
 
-/// The end of a substep.
+/// The end of the last substep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndSubstep;
 
@@ -109,7 +121,10 @@ impl Stage for EndSubstep {
 
 fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
-    run.write::<u32>("decisions")?[0] = 1;
+    let [middle, last, ..] = run.arguments();
+    let loops = Loops { middle, last };
+    let mut decisions = run.write::<u32>("decisions")?;
+    decisions[0] = 1;
     let mut times = run.write::<Clock>("times")?;
     let load = times[0].load.max(frame.expected_load) * frame.load_scale;
     let wanted = substeps_for(load, frame.least_substeps, MOST_SUBSTEPS);
@@ -121,7 +136,9 @@ fn begin_frame_body(run: &mut Run<'_>) -> Result<()> {
         times[0].previous = 0.0;
     }
     run.write::<Meters>("meters")?[0] = Meters { planned: count, wanted, best: UNMEASURED, ..Default::default() };
-    run.write::<u32>("faults")?[0] = 0;
+    let mut faults = run.write::<u32>("faults")?;
+    faults[0] = 0;
+    start_substep(frame, &mut times[0], &mut faults, &mut decisions, loops);
     Ok(())
 }
 
@@ -138,32 +155,86 @@ fn substeps_for(wanted: f32, least: u32, most: u32) -> u32 {
     count
 }
 
-fn begin_substep_body(run: &mut Run<'_>) -> Result<()> {
+/// Starts the next substep, and the loop that it belongs to.
+fn start_substep(
+    frame: &Frame,
+    times: &mut Clock,
+    faults: &mut Write<'_, u32>,
+    decisions: &mut Write<'_, u32>,
+    loops: Loops,
+) {
+    faults[CONTACT_CHANGED as usize] = 0;
+    times.substep += 1;
+    times.span = times.h;
+    times.recall = 0.0;
+    if frame.second_order != 0 && times.previous > 0.0 {
+        let r = times.h / times.previous;
+        times.recall = r * r / (1.0 + 2.0 * r);
+        times.span = times.h * (1.0 + r) / (1.0 + 2.0 * r);
+    }
+    times.force = times.h / (times.span * times.span * frame.dt);
+    let last = times.substep == times.substeps;
+    if loops.middle != 0 {
+        decisions[loops.middle as usize] = u32::from(!last);
+    }
+    decisions[loops.last as usize] = u32::from(last);
+}
+
+/// Adds a substep to the frame's account; whether the frame goes on.
+fn finish_substep(frame: &Frame, times: &mut Clock, faults: &mut Write<'_, u32>, meters: &mut Meters) -> bool {
+    if faults[0] != 0 {
+        // Once per frame: no substep follows.
+        faults[REJECTED_FRAMES as usize] += 1;
+        times.previous = 0.0;
+        return false;
+    }
+    times.previous = times.h;
+    meters.substeps += 1;
+    meters.worst_strain = meters.worst_strain.max(meters.strain);
+    if meters.strain > accepted(frame, times) {
+        meters.missed += 1;
+        times.previous = 0.0;
+    }
+    if faults[CONTACT_CHANGED as usize] != 0 {
+        times.previous = 0.0;
+    }
+    true
+}
+
+fn turn_substep_body(run: &mut Run<'_>) -> Result<()> {
     let guard = run.guard();
-    let [left, ..] = run.arguments();
+    let [middle, last, ..] = run.arguments();
     let frame = run.one::<Frame>("frame")?;
-    let mut faults = run.write::<u32>("faults")?;
     let mut decisions = run.write::<u32>("decisions")?;
+    let mut faults = run.write::<u32>("faults")?;
     let mut times = run.write::<Clock>("times")?;
+    let mut meters = run.write::<Meters>("meters")?;
     if decisions[guard] == 0 {
         return Ok(());
     }
-    faults[CONTACT_CHANGED as usize] = 0;
-    let next = times[0].substep + 1;
-    if next + left > times[0].substeps || faults[0] != 0 {
+    if finish_substep(frame, &mut times[0], &mut faults, &mut meters[0]) {
+        start_substep(frame, &mut times[0], &mut faults, &mut decisions, Loops { middle, last });
+    } else {
         decisions[guard] = 0;
+    }
+    Ok(())
+}
+
+fn end_substep_body(run: &mut Run<'_>) -> Result<()> {
+    let guard = run.guard();
+    let frame = run.one::<Frame>("frame")?;
+    let decisions = run.read::<u32>("decisions")?;
+    let mut faults = run.write::<u32>("faults")?;
+    let mut times = run.write::<Clock>("times")?;
+    let mut meters = run.write::<Meters>("meters")?;
+    if decisions[guard] == 0 {
         return Ok(());
     }
-    let h = times[0].h;
-    times[0].substep = next;
-    times[0].span = h;
-    times[0].recall = 0.0;
-    if frame.second_order != 0 && times[0].previous > 0.0 {
-        let r = h / times[0].previous;
-        times[0].recall = r * r / (1.0 + 2.0 * r);
-        times[0].span = h * (1.0 + r) / (1.0 + 2.0 * r);
+    // The state that was measured best is the state again.
+    if meters[0].strain > frame.strain_limit {
+        meters[0].strain = meters[0].strain.min(meters[0].best);
     }
-    times[0].force = h / (times[0].span * times[0].span * frame.dt);
+    finish_substep(frame, &mut times[0], &mut faults, &mut meters[0]);
     Ok(())
 }
 
@@ -177,7 +248,8 @@ fn judge_strain_body(run: &mut Run<'_>) -> Result<()> {
     let mut decisions = run.write::<u32>("decisions")?;
     let mut totals = run.write::<[f32; 4]>("totals")?;
     let mut meters = run.write::<Meters>("meters")?;
-    let strain = partials[run.range()].iter().fold(0.0f32, |most, partial| most.max(partial[0]));
+    let mut faults = run.write::<u32>("faults")?;
+    let [strain, insane] = folded(&partials[run.range()]);
     decisions[judged] = decisions[guard];
     if decisions[guard] == 0 {
         return Ok(());
@@ -194,10 +266,19 @@ fn judge_strain_body(run: &mut Run<'_>) -> Result<()> {
     if inner != 0 && decisions[inner as usize] != 0 && unsolved {
         meters[0].exhausted += 1;
     }
-    if strain <= accepted(frame, &times[0]) {
+    if insane > 0.0 {
+        faults[0] = 1;
+    }
+    // What is not finite does not become so.
+    if insane > 0.0 || strain <= accepted(frame, &times[0]) {
         decisions[judged] = 0;
     }
     Ok(())
+}
+
+/// Largest words of the leaves of a measurement.
+fn folded(partials: &[[f32; 2]]) -> [f32; 2] {
+    partials.iter().fold([0.0; 2], |most, partial| [most[0].max(partial[0]), most[1].max(partial[1])])
 }
 
 /// Strain at which this substep is good enough: the limit is promised for the end of a frame.
@@ -205,47 +286,9 @@ fn accepted(frame: &Frame, clock: &Clock) -> f32 {
     if clock.substep == clock.substeps { frame.strain_limit } else { frame.middle_limit }
 }
 
-fn end_substep_body(run: &mut Run<'_>) -> Result<()> {
-    let guard = run.guard();
-    let frame = run.one::<Frame>("frame")?;
-    let decisions = run.read::<u32>("decisions")?;
-    let mut faults = run.write::<u32>("faults")?;
-    let mut times = run.write::<Clock>("times")?;
-    let mut meters = run.write::<Meters>("meters")?;
-    if decisions[guard] == 0 {
-        return Ok(());
-    }
-    if faults[0] != 0 {
-        // Once per frame: no substep follows.
-        faults[REJECTED_FRAMES as usize] += 1;
-        times[0].previous = 0.0;
-        return Ok(());
-    }
-    times[0].previous = times[0].h;
-    meters[0].substeps += 1;
-    meters[0].worst_strain = meters[0].worst_strain.max(meters[0].strain);
-    if meters[0].strain > accepted(frame, &times[0]) {
-        meters[0].missed += 1;
-        times[0].previous = 0.0;
-    }
-    if faults[CONTACT_CHANGED as usize] != 0 {
-        times[0].previous = 0.0;
-    }
-    Ok(())
-}
-
-fn note_best_body(run: &mut Run<'_>) -> Result<()> {
-    let guard = run.guard();
-    let frame = run.one::<Frame>("frame")?;
-    let decisions = run.read::<u32>("decisions")?;
-    let mut meters = run.write::<Meters>("meters")?;
-    if decisions[guard] != 0 && meters[0].strain > frame.strain_limit {
-        meters[0].strain = meters[0].strain.min(meters[0].best);
-    }
-    Ok(())
-}
-
 fn note_load_body(run: &mut Run<'_>) -> Result<()> {
+    let range = run.range();
+    let [load, _] = folded(&run.read::<[f32; 2]>("partials")?[range]);
     if run.read::<u32>("decisions")?[run.guard()] == 0 {
         return Ok(());
     }
@@ -253,7 +296,7 @@ fn note_load_body(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     let frame = run.one::<Frame>("frame")?;
-    let load = run.read::<[f32; 4]>("sums")?[sums::LOAD as usize][0].min(HIGHEST_LOAD);
+    let load = load.min(HIGHEST_LOAD);
     let mut times = run.write::<Clock>("times")?;
     let mut meters = run.write::<Meters>("meters")?;
     meters[0].load = load * times[0].h * times[0].h;

@@ -17,7 +17,6 @@ pub static SOURCE: Source = Source::new("fields", include_str!("../../shaders/fi
     ("CURVATURE", Constant::U32(sums::CURVATURE)),
     ("RESIDUAL", Constant::U32(sums::RESIDUAL)),
     ("PREVIOUS", Constant::U32(sums::PREVIOUS)),
-    ("LOAD", Constant::U32(sums::LOAD)),
     ("CONTACT_CHANGED", Constant::U32(CONTACT_CHANGED)),
     ("REJECTED_FRAMES", Constant::U32(REJECTED_FRAMES)),
     ("FARTHEST", Constant::F32(FARTHEST)),
@@ -35,10 +34,8 @@ pub mod sums {
     pub const RESIDUAL: u32 = 2;
     /// x: r·z of the iteration before, y: r·r at the start of the solve.
     pub const PREVIOUS: u32 = 3;
-    /// x: largest T/(m̄ l).
-    pub const LOAD: u32 = 4;
     /// Number of slots.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 4;
 }
 
 /// Word of `faults` that says that a contact began or ended in this substep, so that the next is no second-order step.
@@ -274,8 +271,12 @@ pub const SHARED: &[Spec] = &[
         .state()
         .drawn(Drawn::Vertices),
     Spec::of::<[f32; 2]>("partials", Domain::Groups, "one leaf of a reduction per workgroup").floor(terms),
-    Spec::of::<[f32; 2]>("strain_partials", Domain::Groups, "x: largest strain of a workgroup's edges")
-        .floor(|_| Ok(1.0)),
+    Spec::of::<[f32; 2]>(
+        "strain_partials",
+        Domain::Groups,
+        "x: largest strain or load of a workgroup's edges, y: 1 if a vertex is not finite",
+    )
+    .floor(|_| Ok(1.0)),
     Spec::of::<[f32; 4]>("sums", Domain::Fixed(sums::COUNT), "results of reductions").floor(terms),
     Spec::of::<u32>("guards", Domain::Fixed(GUARDS), "1 while the loop that owns the word runs").exact().resident(),
     Spec::of::<Frame>("frame", Domain::Fixed(1), "what the caller said about this frame").input(),

@@ -18,10 +18,9 @@ use glam::{Vec3, Vec4};
 
 use crate::engine::cpu::Run;
 use crate::engine::fields::{Domain, Drawn, Spec};
-use crate::engine::program::{Kernel, Pattern};
+use crate::engine::program::Kernel;
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::mesh::FARTHEST;
 use crate::stage::Recorder;
 use crate::stage::Stage;
 use crate::stage::fields;
@@ -49,9 +48,6 @@ pub(crate) static REMEMBER: Kernel = Kernel::new("remember", &SOURCE, remember_b
 pub(crate) static RECALL: Kernel = Kernel::new("recall", &SOURCE, recall_body);
 /// Unconstrained step; pinned vertices go towards their targets.
 pub(crate) static PREDICT: Kernel = Kernel::new("predict", &SOURCE, predict_body);
-/// Looks for values that must not be committed. Every invocation may raise the one fault flag.
-pub(crate) static INSPECT: Kernel =
-    Kernel::new("inspect", &SOURCE, inspect_body).pattern(Pattern::Scatter).aliases(&[("found_faults", "faults")]);
 /// Makes the result public, or takes the substep back.
 pub(crate) static COMMIT: Kernel = Kernel::new("commit", &SOURCE, commit_body);
 
@@ -115,7 +111,6 @@ pub(crate) struct Commit;
 
 impl Stage for Commit {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&INSPECT, Domain::VERTICES);
         recorder.dispatch(&COMMIT, Domain::VERTICES);
     }
 }
@@ -218,25 +213,6 @@ fn predict_body(run: &mut Run<'_>) -> Result<()> {
 /// Neither NaN nor infinite nor beyond 2⁶⁰, on its way there.
 fn bounded(value: Vec3) -> bool {
     value.to_array().iter().all(|x| x.to_bits() & 0x7fff_ffff < 0x5d80_0000)
-}
-
-fn inspect_body(run: &mut Run<'_>) -> Result<()> {
-    let clock = run.one::<Clock>("clock")?;
-    let vertices = run.read::<Vertex>("vertices")?;
-    let displacements = run.read::<[f32; 4]>("displacements")?;
-    let remainders = run.read::<[f32; 4]>("remainders")?;
-    let mut faults = run.write::<u32>("found_faults")?;
-    let mut sane = true;
-    for v in run.range() {
-        let moved = Vec4::from_array(displacements[v]);
-        let velocity = (moved - Vec4::from_array(remainders[v])) / clock.span;
-        // No comparison with NaN is true; a GPU may think otherwise, and looks at the bits.
-        let largest = (vertices[v].place() + moved).abs().cmple(Vec4::splat(FARTHEST))
-            & velocity.abs().cmple(Vec4::splat(FARTHEST));
-        sane &= largest.bitmask() & 0b111 == 0b111;
-    }
-    faults[0] |= u32::from(!sane);
-    Ok(())
 }
 
 fn commit_body(run: &mut Run<'_>) -> Result<()> {

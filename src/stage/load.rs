@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | T_e, mean over the frame, pulling positive | `tensions` | N |
 //! | m̄ | `frame.mean_mass` | kg |
-//! | max T/(m̄ l) | `sums[LOAD]` | 1/s² |
+//! | T/(m̄ l), largest of a workgroup | `strain_partials` | 1/s² |
 //!
 //! Every solver adds what it pulls to `tensions`. What a step clamp cut off, and what iterations pulled that were taken
 //! back, is in it too, so the load is overestimated in a frame that misses its limit. At the end of a frame the device
@@ -25,8 +25,8 @@ use crate::error::Result;
 use crate::mesh::Link;
 use crate::stage::Recorder;
 use crate::stage::fields;
-use crate::stage::fields::{Clock, Frame, sums};
-use crate::stage::{Stage, control, reduce};
+use crate::stage::fields::{Clock, Frame};
+use crate::stage::{Stage, control};
 use crate::vector::xyz;
 
 static SOURCE: Source = Source::new("load", include_str!("../../shaders/load.wgsl")).shares(&[&fields::SOURCE]);
@@ -61,8 +61,8 @@ pub(crate) struct Meter;
 impl Stage for Meter {
     fn record(&self, recorder: &mut Recorder<'_>) {
         recorder.dispatch(&MEASURE_LOAD, Domain::EDGES);
-        reduce::record(recorder, &reduce::MAX_PARTIALS, recorder.sizes().edges(), sums::LOAD);
-        recorder.dispatch_range(&control::NOTE_LOAD, 0..1, [0; 4]);
+        let leaves = recorder.sizes().edges().div_ceil(GROUP) as u32;
+        recorder.dispatch_range(&control::NOTE_LOAD, 0..leaves, [0; 4]);
     }
 }
 

@@ -16,10 +16,6 @@ static SOURCE: Source = Source::new("reduce", include_str!("../../shaders/reduce
 /// Sums the leaves.
 pub(crate) static SUM_PARTIALS: Kernel =
     Kernel::new("sum_partials", &SOURCE, sum_partials_body).pattern(Pattern::Group).aliases(&[("totals", "sums")]);
-/// Largest of the leaves of a strain measurement.
-pub(crate) static MAX_PARTIALS: Kernel = Kernel::new("max_partials", &SOURCE, max_partials_body)
-    .pattern(Pattern::Group)
-    .aliases(&[("partials", "strain_partials"), ("totals", "sums")]);
 
 /// Records the second level of a reduction over so many elements into slot `slot` of `sums`.
 pub fn record(recorder: &mut Recorder<'_>, kernel: &'static Kernel, elements: usize, slot: u32) {
@@ -38,14 +34,5 @@ fn sum_partials_body(run: &mut Run<'_>) -> Result<()> {
     }
     let [x, y] = group_sum(&lanes);
     totals[slot as usize] = [x, y, 0.0, 0.0];
-    Ok(())
-}
-
-fn max_partials_body(run: &mut Run<'_>) -> Result<()> {
-    let [slot, ..] = run.arguments();
-    let partials = run.read::<[f32; 2]>("partials")?;
-    let mut totals = run.write::<[f32; 4]>("totals")?;
-    let most = partials[run.range()].iter().fold(0.0f32, |most, partial| most.max(partial[0]));
-    totals[slot as usize] = [most, 0.0, 0.0, 0.0];
     Ok(())
 }

@@ -128,9 +128,9 @@ impl<'a> Neighbors<'a> {
     #[inline(always)]
     pub(super) fn new(incidence: &'a [u32], vertices: Range<usize>) -> Self {
         let last = vertices.end - 1;
-        let vertices: [u32; LANES] = std::array::from_fn(|lane| last.min(vertices.start + lane) as u32);
+        let vertices: [u32; LANES] = lanes::each(|lane| last.min(vertices.start + lane) as u32);
         let entries: [[u32; 2]; LANES] =
-            std::array::from_fn(|lane| [incidence[vertices[lane] as usize], incidence[vertices[lane] as usize + 1]]);
+            lanes::each(|lane| [incidence[vertices[lane] as usize], incidence[vertices[lane] as usize + 1]]);
         let most = entries.iter().fold(0, |most, [start, end]| most.max((end - start) / 2));
         Self { incidence, vertices, entries, most }
     }
@@ -151,13 +151,16 @@ impl<'a> Neighbors<'a> {
     /// nothing.
     #[inline(always)]
     pub(super) fn springs(&self, j: u32) -> [[u32; 2]; LANES] {
-        std::array::from_fn(|lane| {
-            let [start, end] = self.entries[lane];
-            let (k, there) = (start + 2 * j, start + 2 * j < end);
-            // Without a branch, the first entry of all in its place.
-            let k = if there { k } else { self.incidence[0] } as usize;
-            let other = if there { self.incidence[k + 1] } else { self.vertices[lane] };
-            [self.incidence[k] / 2, other]
-        })
+        lanes::each(
+            #[inline(always)]
+            |lane| {
+                let [start, end] = self.entries[lane];
+                let (k, there) = (start + 2 * j, start + 2 * j < end);
+                // Without a branch, the first entry of all in its place.
+                let k = if there { k } else { self.incidence[0] } as usize;
+                let other = if there { self.incidence[k + 1] } else { self.vertices[lane] };
+                [self.incidence[k] / 2, other]
+            },
+        )
     }
 }

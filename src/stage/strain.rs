@@ -3,6 +3,9 @@
 //! With the default band σ_min = σ_max = 1 this is | |d|/l − 1 |. Edges with both ends pinned are left out: no
 //! projection can move them; the report counts those over the limit as infeasible.
 //!
+//! The same pass looks at the vertices: a position or a speed that is not finite, or out of reach, is a fault, and the
+//! substep is taken back at its commit. A pass of its own would be one dispatch more per substep.
+//!
 //! Edges may have limits of their own ([`crate::mesh::EdgeLimit`]). Then strain is measured by them: times the common
 //! limit over that of the edge, so that what is at its own limit counts as if it were at the common one, and all that
 //! decides by the largest strain stays as it is.
@@ -11,21 +14,21 @@ use fearless_simd::{Simd, prelude::*};
 use glam::Vec4;
 
 use crate::engine::cpu::{Run, Write};
-use crate::engine::fields::Domain;
+use crate::engine::fields::{Domain, Sizes};
 use crate::engine::layout::GROUP;
 use crate::engine::program::Kernel;
 use crate::engine::source::Source;
 use crate::error::Result;
 use crate::lanes::{self, LANES, Vec3s, Wide, Work};
-use crate::mesh::Link;
+use crate::mesh::{FARTHEST, Link};
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band};
-use crate::stage::fields::{Frame, Meters, UNMEASURED, Vertex, sums};
+use crate::stage::fields::{Clock, Frame, Meters, UNMEASURED, Vertex, sums};
 use crate::stage::{Stage, control};
 
 static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl")).shares(&[&edge::SOURCE]);
 
-/// Strain of every edge, largest per workgroup.
+/// Strain of every edge, largest per workgroup, and whether one of the vertices has a value that must not be committed.
 pub(crate) static MEASURE_STRAIN: Kernel =
     Kernel::new("measure_strain", &SOURCE, measure_strain_body).aliases(&[("partials", "strain_partials")]);
 
@@ -49,8 +52,15 @@ pub fn record(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
 
 /// Records measuring alone.
 pub fn measure(recorder: &mut Recorder<'_>) {
-    let limited = recorder.sizes().of(Domain::LIMITS) > 0;
-    recorder.dispatch(if limited { &MEASURE_LIMITED_STRAIN } else { &MEASURE_STRAIN }, Domain::EDGES);
+    let sizes = recorder.sizes();
+    let kernel = if sizes.of(Domain::LIMITS) > 0 { &MEASURE_LIMITED_STRAIN } else { &MEASURE_STRAIN };
+    let arguments = [sizes.edges() as u32, sizes.vertices() as u32, 0, 0];
+    recorder.dispatch_range(kernel, 0..elements(sizes) as u32, arguments);
+}
+
+/// Elements of a measurement: edges and vertices, one of each at once.
+pub(super) fn elements(sizes: &Sizes) -> usize {
+    sizes.edges().max(sizes.vertices())
 }
 
 /// Records keeping the state that was judged last, if it is the best of the last substep so far.
@@ -67,7 +77,6 @@ pub(crate) struct TakeBest;
 impl Stage for TakeBest {
     fn record(&self, recorder: &mut Recorder<'_>) {
         recorder.dispatch(&REVERT_TO_BEST, Domain::VERTICES);
-        recorder.dispatch_range(&control::NOTE_BEST, 0..1, [0; 4]);
     }
 }
 
@@ -101,32 +110,48 @@ fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
-    measure_by(run, &[])
+    measure_by::<false>(run, &[])
 }
 
 fn measure_limited_strain_body(run: &mut Run<'_>) -> Result<()> {
     let edge_limits = run.read::<f32>("edge_limits")?;
-    measure_by(run, &edge_limits[run.range()])
+    measure_by::<true>(run, edge_limits)
 }
 
-/// `limits` are those of the edges of the dispatch, or none.
-fn measure_by(run: &mut Run<'_>, limits: &[f32]) -> Result<()> {
+/// `limits` are those of all edges, or none: then the loop is compiled without them.
+fn measure_by<const LIMITED: bool>(run: &mut Run<'_>, limits: &[f32]) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let range = run.range();
-    lanes::widest(Measure {
-        band: Band::of(run.one::<Frame>("frame")?),
-        common: run.one::<Frame>("frame")?.strain_limit,
-        limits,
-        edges: &edges[range.clone()],
-        vertices: run.read::<Vertex>("vertices")?,
-        displacements: run.read::<[f32; 4]>("displacements")?,
-        first_group: run.group(range.start),
-        partials: run.write::<[f32; 2]>("partials")?,
-    });
+    let part = |count: usize| range.start.min(count)..range.end.min(count);
+    let (vertices, displacements) = (run.read::<Vertex>("vertices")?, run.read::<[f32; 4]>("displacements")?);
+    let (first_group, groups) = (run.group(range.start), range.len().div_ceil(GROUP));
+    let mut partials = run.write::<[f32; 2]>("partials")?;
+    // As the commit will find them: no comparison with NaN is true.
+    let (span, remainders) = (run.one::<Clock>("clock")?.span, run.read::<[f32; 4]>("remainders")?);
+    let sane = |v: usize| {
+        let moved = Vec4::from_array(displacements[v]);
+        let velocity = (moved - Vec4::from_array(remainders[v])) / span;
+        let within = (vertices[v].place() + moved).abs().cmple(Vec4::splat(FARTHEST))
+            & velocity.abs().cmple(Vec4::splat(FARTHEST));
+        within.bitmask() & 0b111 == 0b111
+    };
+    for group in 0..groups {
+        let first = range.start + group * GROUP;
+        let mut all = true;
+        for v in first.min(vertices.len())..(first + GROUP).min(range.end).min(vertices.len()) {
+            all &= sane(v);
+        }
+        partials[first_group + group] = [0.0, f32::from(u8::from(!all))];
+    }
+    let frame = run.one::<Frame>("frame")?;
+    let (band, common) = (Band::of(frame), frame.strain_limit);
+    let (limits, edges) = (&limits[part(limits.len())], &edges[part(edges.len())]);
+    let measure = Measure::<LIMITED> { band, common, limits, edges, vertices, displacements, first_group, partials };
+    lanes::widest(measure);
     Ok(())
 }
 
-struct Measure<'a> {
+struct Measure<'a, const LIMITED: bool> {
     band: Band,
     common: f32,
     limits: &'a [f32],
@@ -145,7 +170,7 @@ fn measure_of(own: f32, common: f32) -> f32 {
     common / if own < 0.0 { common.min(-own) } else { own }
 }
 
-impl Work for Measure<'_> {
+impl<const LIMITED: bool> Work for Measure<'_, LIMITED> {
     type Output = ();
 
     #[inline(always)]
@@ -174,18 +199,18 @@ impl Work for Measure<'_> {
                     None => Vec3s::gather(simd, |lane| at(link(lane).tail)),
                 };
                 before = Some((link(LANES - 1).head, head, b));
-                let rest = Wide::load_array(simd, std::array::from_fn(|lane| link(lane).rest));
+                let rest = Wide::load_array(simd, lanes::each(|lane| link(lane).rest));
                 let extent = (head - tail).length();
                 let mut strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
-                if !self.limits.is_empty() {
+                if LIMITED {
                     let own = &self.limits[group * GROUP + number * LANES..];
                     let measure = |lane: usize| measure_of(own[lane.min(eight.len() - 1)], self.common);
-                    strain *= Wide::load_array(simd, std::array::from_fn(measure));
+                    strain *= Wide::load_array(simd, lanes::each(measure));
                 }
                 most = most.max_precise((a + b).simd_gt(zero).select(strain, zero));
             }
             let most = most.to_array().into_iter().fold(0.0, f32::max);
-            self.partials[self.first_group + group] = [most, 0.0];
+            self.partials[self.first_group + group][0] = most;
         }
     }
 }

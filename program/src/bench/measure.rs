@@ -8,7 +8,7 @@ use taut::engine::checksum::Checksum;
 use taut::wgpu;
 use taut::{Cancel, Cloth, Error, FrameInput, Gpu, Method, Scene, Settings, Solid, SolidShape, Substeps};
 
-use super::results::{ResultFile, Row};
+use super::results::{Parts, ResultFile, Row};
 use super::samples;
 use super::suites::Place;
 
@@ -29,6 +29,8 @@ pub(crate) struct Bench {
     seconds: Vec<f64>,
     /// By the adapter's clock; as many as `seconds`, or none.
     gpu_seconds: Vec<f64>,
+    /// The parts of the last of them.
+    gpu_parts: Option<Parts>,
     outcome: Option<Outcome>,
     over_budget: bool,
 }
@@ -45,6 +47,8 @@ struct Outcome {
     inner_iterations: u64,
     elastic_iterations: u64,
     dispatches: u64,
+    recorded_dispatches: u64,
+    executed_dispatches: Option<u64>,
     bytes: Option<u64>,
     drift: Option<f64>,
     first_step: f64,
@@ -97,6 +101,7 @@ struct Run {
     seconds: f64,
     /// By the adapter's clock.
     gpu_seconds: Option<f64>,
+    gpu_parts: Option<Parts>,
     frames: u32,
     end: End,
 }
@@ -113,6 +118,7 @@ impl Bench {
             substeps: None,
             seconds: Vec::new(),
             gpu_seconds: Vec::new(),
+            gpu_parts: None,
             outcome: None,
             over_budget: false,
         }
@@ -158,6 +164,7 @@ impl Bench {
         }
         self.seconds.push(run.seconds);
         self.gpu_seconds.extend(run.gpu_seconds);
+        self.gpu_parts = run.gpu_parts;
         // Compiling and the first step cost what they cost the first time.
         let first = self.outcome.take().map(|first| (first.compile, first.first_step));
         let (compile, first_step) = first.unwrap_or((run.outcome.compile, run.outcome.first_step));
@@ -171,7 +178,8 @@ impl Bench {
             // In the middle of a frame, which was taken back.
             Err(error) if matches!(error.downcast_ref(), Some(Error::Cancelled)) => {
                 let outcome = Outcome::default();
-                Ok(Run { outcome, seconds: 0.0, gpu_seconds: None, frames: 0, end: End::Interrupted })
+                let end = End::Interrupted;
+                Ok(Run { outcome, seconds: 0.0, gpu_seconds: None, gpu_parts: None, frames: 0, end })
             }
             run => run,
         }
@@ -210,11 +218,14 @@ impl Bench {
         let (mut bytes, mut seconds, mut frames) = (0, 0.0, 0);
         let mut end = End::Done;
         let mut gpu_seconds = Some(0.0);
+        let mut gpu_parts = Some(Parts::default());
+        outcome.executed_dispatches = Some(0);
         while frames < self.frames {
             let clock = Instant::now();
             cloth.step(&input)?;
             seconds += clock.elapsed().as_secs_f64();
             gpu_seconds = gpu_seconds.zip(cloth.gpu_seconds()).map(|(sum, one)| sum + one);
+            gpu_parts = gpu_parts.and_then(|sum| sum.and(&cloth));
             frames += 1;
             let report = cloth.snapshot()?.report;
             outcome.over += u32::from(report.converged != Some(true));
@@ -227,6 +238,9 @@ impl Bench {
             outcome.inner_iterations += u64::from(report.inner_iterations);
             outcome.elastic_iterations += u64::from(report.elastic_iterations);
             outcome.dispatches += report.dispatches;
+            outcome.recorded_dispatches += report.recorded_dispatches;
+            let executed = outcome.executed_dispatches.zip(report.executed_dispatches);
+            outcome.executed_dispatches = executed.map(|(sum, one)| sum + one);
             bytes += cloth.bytes_moved();
             end = bounds.end(&outcome, bytes, seconds, frames < self.frames);
             if end != End::Done {
@@ -235,7 +249,7 @@ impl Bench {
         }
         outcome.bytes = place.gpu.is_none().then_some(bytes);
         outcome.drift = Some((energy(&cloth, gravity)? - start) / scale(&cloth, gravity));
-        Ok(Run { outcome, seconds, gpu_seconds, frames, end })
+        Ok(Run { outcome, seconds, gpu_seconds, gpu_parts, frames, end })
     }
 
     /// The row of a finished run; `None` if there was no repetition.
@@ -266,11 +280,14 @@ impl Bench {
             frames_over: outcome.over,
             seconds_per_second: time,
             gpu_seconds,
+            gpu_parts: self.gpu_parts.filter(|_| timed).map(|parts| parts.per(simulated)),
             substeps: outcome.substeps,
             iterations: outcome.iterations,
             inner_iterations: outcome.inner_iterations,
             elastic_iterations: outcome.elastic_iterations,
             dispatches: outcome.dispatches,
+            recorded_dispatches: outcome.recorded_dispatches,
+            executed_dispatches: outcome.executed_dispatches,
             bytes_moved: outcome.bytes,
             roofline_fraction: fraction,
             energy_drift: outcome.drift,

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use serde_json::{Value, json};
+use taut::Cloth;
+use taut::engine::program::Phase;
+use taut::stage::phase;
 
 use crate::bench::paper::record::{Detail, Ending, Paper};
 use crate::bench::read::{Object, parse};
@@ -165,6 +168,8 @@ pub(crate) struct Row {
     pub(crate) seconds_per_second: Samples,
     /// Time by the adapter's own clock per simulated second \[s/s\]; `None` without timestamps.
     pub(crate) gpu_seconds: Option<Samples>,
+    /// The same of the parts of a step, in the last repetition; `None` without timestamps.
+    pub(crate) gpu_parts: Option<Parts>,
     /// Substeps.
     pub(crate) substeps: u64,
     /// Iterations of the solver (sweeps or projections).
@@ -173,8 +178,12 @@ pub(crate) struct Row {
     pub(crate) inner_iterations: u64,
     /// Iterations of implicit elastic solves.
     pub(crate) elastic_iterations: u64,
-    /// Dispatches.
+    /// Dispatches: those that ran on the CPU, those that were submitted on an adapter.
     pub(crate) dispatches: u64,
+    /// Dispatches with every loop as long as it may be.
+    pub(crate) recorded_dispatches: u64,
+    /// Dispatches whose loops had not ended; `None` on an adapter, which does not count them.
+    pub(crate) executed_dispatches: Option<u64>,
     /// Bytes that the kernels read and wrote, counted from the program's field accesses; `None` if not counted.
     pub(crate) bytes_moved: Option<u64>,
     /// `bytes_moved` per second of median time, over the bandwidth of the place; `None` without either.
@@ -188,6 +197,42 @@ pub(crate) struct Row {
     pub(crate) compile_seconds: Option<f64>,
     /// How it ended, of runs of the suite `paper`; `None` of others.
     pub(crate) detail: Option<Detail>,
+}
+
+/// Seconds that the parts of a step took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Parts([f64; phase::ALL.len()]);
+
+impl Parts {
+    /// With those of the last step of a cloth; `None` where it was not timed.
+    pub(crate) fn and(mut self, cloth: &Cloth) -> Option<Self> {
+        for (sum, phase) in self.0.iter_mut().zip(phase::ALL) {
+            *sum += cloth.gpu_phase_seconds(phase)?;
+        }
+        Some(self)
+    }
+
+    /// Divided by a time.
+    pub(crate) fn per(self, seconds: f64) -> Self {
+        Self(self.0.map(|part| part / seconds))
+    }
+
+    /// One of them.
+    pub(crate) fn of(&self, phase: Phase) -> f64 {
+        phase::ALL.iter().position(|known| *known == phase).map_or(0.0, |place| self.0[place])
+    }
+
+    fn json(&self) -> Value {
+        phase::ALL.iter().map(|phase| (phase.name.to_owned(), json!(self.of(*phase)))).collect()
+    }
+
+    fn read(object: &Object<'_>) -> Result<Self, ReadError> {
+        let mut parts = Self::default();
+        for (part, phase) in parts.0.iter_mut().zip(phase::ALL) {
+            *part = object.amount(phase.name)?;
+        }
+        Ok(parts)
+    }
 }
 
 /// Repeated measurements and what stands for them, all in the same unit.
@@ -422,11 +467,14 @@ impl Row {
             "frames_over": self.frames_over,
             "seconds_per_second": self.seconds_per_second.json(),
             "gpu_seconds": self.gpu_seconds.as_ref().map(Samples::json),
+            "gpu_parts": self.gpu_parts.as_ref().map(Parts::json),
             "substeps": self.substeps,
             "iterations": self.iterations,
             "inner_iterations": self.inner_iterations,
             "elastic_iterations": self.elastic_iterations,
             "dispatches": self.dispatches,
+            "recorded_dispatches": self.recorded_dispatches,
+            "executed_dispatches": self.executed_dispatches,
             "bytes_moved": self.bytes_moved,
             "roofline_fraction": self.roofline_fraction,
             "energy_drift": self.energy_drift,
@@ -454,11 +502,14 @@ impl Row {
             frames_over: object.small_count("frames_over")?,
             seconds_per_second: Samples::read(&object.object("seconds_per_second")?)?,
             gpu_seconds: object.or_null("gpu_seconds", |object, name| Samples::read(&object.object(name)?))?,
+            gpu_parts: object.or_null("gpu_parts", |object, name| Parts::read(&object.object(name)?))?,
             substeps: object.count("substeps")?,
             iterations: object.count("iterations")?,
             inner_iterations: object.count("inner_iterations")?,
             elastic_iterations: object.count("elastic_iterations")?,
             dispatches: object.count("dispatches")?,
+            recorded_dispatches: object.count("recorded_dispatches")?,
+            executed_dispatches: object.or_null("executed_dispatches", Object::count)?,
             bytes_moved: object.or_null("bytes_moved", Object::count)?,
             roofline_fraction: object.or_null("roofline_fraction", Object::amount)?,
             energy_drift: object.or_null("energy_drift", Object::number)?,
@@ -486,7 +537,8 @@ impl Row {
         let or_empty = |value: Option<f64>| value.map_or_else(String::new, number);
         let gpu = |part: fn(&Samples) -> f64| or_empty(self.gpu_seconds.as_ref().map(part));
         let wall = &self.seconds_per_second;
-        vec![
+        let or_nothing = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
+        let mut cells = vec![
             self.suite.clone(),
             self.scene.clone(),
             self.size.to_string(),
@@ -513,7 +565,9 @@ impl Row {
             self.inner_iterations.to_string(),
             self.elastic_iterations.to_string(),
             self.dispatches.to_string(),
-            self.bytes_moved.map_or_else(String::new, |bytes| bytes.to_string()),
+            self.recorded_dispatches.to_string(),
+            or_nothing(self.executed_dispatches),
+            or_nothing(self.bytes_moved),
             or_empty(self.roofline_fraction),
             or_empty(self.energy_drift),
             number(self.first_step_seconds),
@@ -522,12 +576,14 @@ impl Row {
             self.detail.as_ref().and_then(|detail| detail.reason.clone()).unwrap_or_default(),
             or_empty(self.detail.as_ref().and_then(|detail| detail.step_seconds)),
             or_empty(self.detail.as_ref().and_then(|detail| detail.stiffness)),
-        ]
+        ];
+        cells.extend(phase::ALL.map(|phase| or_empty(self.gpu_parts.as_ref().map(|parts| parts.of(phase)))));
+        cells
     }
 }
 
 /// The columns of the CSV.
-const COLUMNS: [&str; 36] = [
+const COLUMNS: [&str; 38 + phase::ALL.len()] = [
     "suite",
     "scene",
     "size",
@@ -554,6 +610,8 @@ const COLUMNS: [&str; 36] = [
     "inner_iterations",
     "elastic_iterations",
     "dispatches",
+    "recorded_dispatches",
+    "executed_dispatches",
     "bytes_moved",
     "roofline_fraction",
     "energy_drift",
@@ -563,6 +621,14 @@ const COLUMNS: [&str; 36] = [
     "reason",
     "step_seconds",
     "stiffness",
+    "gpu_frame_seconds",
+    "gpu_forces_seconds",
+    "gpu_predict_seconds",
+    "gpu_elastic_seconds",
+    "gpu_contact_seconds",
+    "gpu_projection_seconds",
+    "gpu_commit_seconds",
+    "gpu_normals_seconds",
     "software",
 ];
 
@@ -715,7 +781,8 @@ mod tests {
     fn every_field_of_the_wrong_kind_is_named_by_its_path() {
         // No field is a list of lists; and none but these may be null.
         let nullable = ["timestamp_period", "bytes_per_second", "strain_max", "strain_p99"];
-        let more = ["gpu_seconds", "bytes_moved", "roofline_fraction", "energy_drift", "compile_seconds"];
+        let more = ["gpu_seconds", "gpu_parts", "executed_dispatches", "bytes_moved", "roofline_fraction"];
+        let more = [&more[..], &["energy_drift", "compile_seconds"]].concat();
         let paper = ["paper", "detail", "reason", "step_seconds", "stiffness"];
         for (path, pointer) in all_fields() {
             let name = path.rsplit('.').next().unwrap_or_default();

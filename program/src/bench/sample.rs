@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::bench::paper::record::{Curve, Detail, Ending, Finding, Paper};
-use crate::bench::results::{AdapterInfo, Machine, ResultFile, Roofline, Row, SCHEMA_VERSION, Samples};
+use crate::bench::results::{AdapterInfo, Machine, Parts, ResultFile, Roofline, Row, SCHEMA_VERSION, Samples};
 
 /// A complete file of a machine with an adapter.
 pub(crate) fn file(rows: Vec<Row>) -> ResultFile {
@@ -77,11 +77,14 @@ pub(crate) fn row(scene: &str, size: u32, solver: &str, seconds: &[f64]) -> Row 
         frames_over: 0,
         seconds_per_second: Samples::new(seconds.to_vec()).expect("samples"),
         gpu_seconds: None,
+        gpu_parts: None,
         substeps: 60,
         iterations: 600,
         inner_iterations: 0,
         elastic_iterations: 0,
         dispatches: 0,
+        recorded_dispatches: 0,
+        executed_dispatches: None,
         bytes_moved: None,
         roofline_fraction: None,
         energy_drift: None,
@@ -102,12 +105,15 @@ pub(crate) fn full_row() -> Row {
     Row {
         place: "llvmpipe".into(),
         gpu_seconds: Samples::new(vec![0.2]),
+        gpu_parts: Some(Parts::default()),
         substeps: 600,
         iterations: 1200,
         inner_iterations: 48_000,
         elastic_iterations: 7,
         // Not a whole f64: counts must not pass through one.
         dispatches: (1 << 53) + 1,
+        recorded_dispatches: (1 << 53) + 3,
+        executed_dispatches: Some(7),
         bytes_moved: Some(123_456_789),
         roofline_fraction: Some(0.25),
         energy_drift: Some(-1e-5),

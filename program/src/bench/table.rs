@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use taut::stage::phase;
+
 use crate::bench::results::{Row, Samples};
 use crate::output::{count, duration, mean, percent, significant};
 
@@ -106,8 +108,10 @@ pub(crate) fn ranking(rows: &[Row]) -> Table {
 /// What it took, in the order of [`ranking`]: means per frame, and what is paid once.
 pub(crate) fn work(rows: &[Row]) -> Table {
     let counts = ["vertices", "substeps per frame", "iterations", "linear iterations", "elastic iterations"];
-    let more = ["dispatches", "MB moved", "energy drift", "first step", "compiling"];
-    let header = [&NAME[..], &counts, &more].concat();
+    let more = ["dispatches", "executed", "recorded", "MB moved", "energy drift", "first step", "compiling"];
+    let parts = phase::ALL.map(|phase| format!("GPU {} per s", phase.name));
+    let parts = parts.each_ref().map(String::as_str);
+    let header = [&NAME[..], &counts, &more, &parts].concat();
     let cells = sorted(rows).into_iter().map(|row| {
         let per_frame = |total: u64| mean(total as f64 / f64::from(row.frames.max(1)));
         let megabytes = |bytes: &u64| significant(*bytes as f64 / 1e6 / f64::from(row.frames.max(1)), 3);
@@ -116,11 +120,14 @@ pub(crate) fn work(rows: &[Row]) -> Table {
         let totals = [row.substeps, row.iterations, row.inner_iterations, row.elastic_iterations, row.dispatches];
         cells.extend(totals.map(per_frame));
         cells.extend([
+            or_dash(row.executed_dispatches.as_ref(), |total| per_frame(*total)),
+            per_frame(row.recorded_dispatches),
             or_dash(row.bytes_moved.as_ref(), megabytes),
             or_dash(row.energy_drift.as_ref(), |drift| percent(*drift)),
             duration(row.first_step_seconds),
             or_dash(row.compile_seconds.as_ref(), |seconds| duration(*seconds)),
         ]);
+        cells.extend(phase::ALL.map(|phase| or_dash(row.gpu_parts.as_ref(), |parts| duration(parts.of(phase)))));
         cells
     });
     Table::new(&header, cells.collect())

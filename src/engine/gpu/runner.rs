@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytemuck::bytes_of;
 
 use super::readback::{Staging, Waiting};
-use super::timer::Timer;
+use super::timer::{Seconds, Timer};
 use super::{Gpu, Pipeline, need, scoped};
 use crate::engine::fields::{Domain, Drawn, Fields, Spec};
 use crate::engine::layout::{GROUP, Range};
-use crate::engine::program::{Dispatch, Item, Key, Pattern, Program, key};
+use crate::engine::program::{Dispatch, Item, Key, Pattern, Phase, Program, key};
 use crate::engine::reflect;
 use crate::error::{Error, Result};
 
@@ -26,10 +26,19 @@ struct Bound {
     group: wgpu::BindGroup,
 }
 
+/// A dispatch, ready to be encoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Launch {
+    bound: usize,
+    offset: u32,
+    groups: [u32; 2],
+    pub(super) phase: Phase,
+}
+
 /// A line of the program, ready to be encoded.
 #[derive(Debug)]
 pub(super) enum Op {
-    Dispatch { bound: usize, offset: u32, groups: [u32; 2] },
+    Dispatch(Launch),
     Repeat { at_most: u32, ends_early: bool, guard: u32, body: Vec<Op> },
 }
 
@@ -47,8 +56,8 @@ pub(crate) struct Runner {
     pub(super) habits: Vec<u32>,
     /// The device's clock, where it is asked for.
     pub(super) timer: Option<Timer>,
-    /// Time of the last step by it \[s\].
-    pub(super) seconds: Option<f64>,
+    /// Time of the last step by it.
+    pub(super) seconds: Option<Seconds>,
     /// Dispatches of the longest submission of the last step.
     pub(super) longest_submission: u64,
     /// Buffers and copies of them, from before a frame that may be taken back.
@@ -170,7 +179,8 @@ impl Runner {
                             return Err(Error::Field { name: dispatch.kernel.name.into(), problem });
                         };
                         let offset = record as u32 * self.stride();
-                        Op::Dispatch { bound, offset, groups: self.fold(dispatch)? }
+                        let (groups, phase) = (self.fold(dispatch)?, dispatch.phase);
+                        Op::Dispatch(Launch { bound, offset, groups, phase })
                     }
                     Item::Repeat(repeat) => Op::Repeat {
                         at_most: repeat.at_most,
@@ -309,36 +319,31 @@ impl Runner {
         self.submit_scoped(|encoder| self.record_copy(encoder, from, to))
     }
 
-    /// Records the whole program into one compute pass, loops unrolled to their bounds.
+    /// Records the whole program into one compute pass, loops unrolled to their bounds, its parts as debug groups.
     pub(crate) fn encode(&self, encoder: &mut wgpu::CommandEncoder) {
-        let mut pass = begin(encoder, None);
-        self.encode_ops(&mut pass, &self.ops);
+        let mut parts = Parts::new(begin(encoder, "taut", None));
+        self.encode_ops(&mut parts, &self.ops);
     }
 
-    fn encode_ops(&self, pass: &mut wgpu::ComputePass<'_>, ops: &[Op]) {
+    fn encode_ops(&self, parts: &mut Parts<'_>, ops: &[Op]) {
         for op in ops {
             match op {
-                Op::Dispatch { bound, offset, groups } => self.encode_dispatch(pass, *bound, *offset, *groups),
+                Op::Dispatch(launch) => self.encode_dispatch(parts.pass(launch.phase), launch),
                 Op::Repeat { at_most, body, .. } => {
                     for _ in 0..*at_most {
-                        self.encode_ops(pass, body);
+                        self.encode_ops(parts, body);
                     }
                 }
             }
         }
     }
 
-    pub(super) fn encode_dispatch(
-        &self,
-        pass: &mut wgpu::ComputePass<'_>,
-        bound: usize,
-        offset: u32,
-        [x, y]: [u32; 2],
-    ) {
-        let bound = &self.bound[bound];
+    pub(super) fn encode_dispatch(&self, pass: &mut wgpu::ComputePass<'_>, launch: &Launch) {
+        let bound = &self.bound[launch.bound];
         pass.set_pipeline(&bound.pipeline.compute);
         pass.set_bind_group(0, &bound.group, &[]);
-        pass.set_bind_group(1, &self.range_group, &[offset]);
+        pass.set_bind_group(1, &self.range_group, &[launch.offset]);
+        let [x, y] = launch.groups;
         pass.dispatch_workgroups(x, y, 1);
     }
 
@@ -350,8 +355,9 @@ impl Runner {
             let problem = "is a kernel that this cloth was not prepared for".into();
             return Err(Error::Field { name: dispatch.kernel.name.into(), problem });
         };
-        let groups = self.fold(dispatch)?;
-        self.encode_dispatch(&mut begin(encoder, None), bound, record as u32 * self.stride(), groups);
+        let (groups, phase) = (self.fold(dispatch)?, dispatch.phase);
+        let launch = Launch { bound, offset: record as u32 * self.stride(), groups, phase };
+        self.encode_dispatch(&mut begin(encoder, "taut", None), &launch);
         Ok(())
     }
 
@@ -375,9 +381,9 @@ impl Runner {
         staging.bytes(&self.gpu.device, waiting).await
     }
 
-    /// Time of the last step by the device's clock \[s\].
-    pub(crate) fn seconds(&self) -> Option<f64> {
-        self.seconds
+    /// Time of the last step by the device's clock.
+    pub(crate) fn seconds(&self) -> Option<&Seconds> {
+        self.seconds.as_ref()
     }
 
     /// Dispatches of the longest submission of the last step.
@@ -392,9 +398,41 @@ impl Runner {
 
 pub(super) fn begin<'a>(
     encoder: &'a mut wgpu::CommandEncoder,
+    label: &str,
     timestamp_writes: Option<wgpu::ComputePassTimestampWrites<'_>>,
 ) -> wgpu::ComputePass<'a> {
-    encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("taut"), timestamp_writes })
+    encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some(label), timestamp_writes })
+}
+
+/// A compute pass whose parts are debug groups, named as their phases: profilers show them.
+pub(super) struct Parts<'a> {
+    pass: wgpu::ComputePass<'a>,
+    open: Option<Phase>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(pass: wgpu::ComputePass<'a>) -> Self {
+        Self { pass, open: None }
+    }
+
+    /// The pass, for a dispatch of this phase.
+    pub(super) fn pass(&mut self, phase: Phase) -> &mut wgpu::ComputePass<'a> {
+        if self.open != Some(phase) {
+            if self.open.replace(phase).is_some() {
+                self.pass.pop_debug_group();
+            }
+            self.pass.push_debug_group(phase.name);
+        }
+        &mut self.pass
+    }
+}
+
+impl Drop for Parts<'_> {
+    fn drop(&mut self) {
+        if self.open.is_some() {
+            self.pass.pop_debug_group();
+        }
+    }
 }
 
 /// Bytes of the buffer of a field that has so many.

@@ -1,9 +1,9 @@
 //! Running a program on a queue of one's own: bounded submissions, loops that end where the host sees them end.
 
 use super::readback::{Staging, Waiting};
-use super::runner::{Op, Runner, begin, ready};
+use super::runner::{Launch, Op, Parts, Runner, begin, ready};
 use super::scoped;
-use super::timer::Timer;
+use super::timer::Seconds;
 use crate::engine::cancel::Cancel;
 use crate::error::Result;
 
@@ -15,7 +15,7 @@ type Running<'a> = std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// What is to be submitted next.
 struct Chunk {
-    pending: Vec<(usize, u32, [u32; 2])>,
+    pending: Vec<Launch>,
     submitted: u64,
     most: u64,
     waiting: Waiting,
@@ -57,10 +57,10 @@ impl Runner {
     }
 
     /// What the device's clock says about the passes of this step.
-    async fn read_timer(&self, waiting: Waiting) -> Result<Option<f64>> {
+    async fn read_timer(&self, waiting: Waiting) -> Result<Option<Seconds>> {
         let Some(timer) = &self.timer else { return Ok(None) };
         match self.submit_scoped(|encoder| timer.record(&self.gpu, encoder))?? {
-            Some(staging) => Timer::seconds(&self.gpu, staging, waiting).await.map(Some),
+            Some(staging) => timer.seconds(&self.gpu, staging, waiting).await.map(Some),
             None => Ok(None),
         }
     }
@@ -69,7 +69,7 @@ impl Runner {
         Box::pin(async move {
             for op in ops {
                 match op {
-                    Op::Dispatch { .. } => self.chunk_op(op, chunk)?,
+                    Op::Dispatch(_) => self.chunk_op(op, chunk)?,
                     Op::Repeat { at_most, ends_early: false, body, .. } => {
                         for _ in 0..*at_most {
                             self.run_ops(body, chunk).await?;
@@ -86,7 +86,7 @@ impl Runner {
     /// took last time, then a quarter more again and again; between two batches the host looks at the guard. Batches
     /// only decide how much is computed in vain, never what.
     async fn run_loop(&mut self, at_most: u32, guard: u32, body: &[Op], chunk: &mut Chunk) -> Result<()> {
-        let innermost = body.iter().all(|op| matches!(op, Op::Dispatch { .. }));
+        let innermost = body.iter().all(|op| matches!(op, Op::Dispatch(_)));
         let first = if innermost { self.habits[guard as usize].clamp(1, at_most) } else { 1 };
         let mut done = 0;
         loop {
@@ -116,16 +116,17 @@ impl Runner {
     }
 
     fn chunk_op(&mut self, op: &Op, chunk: &mut Chunk) -> Result<()> {
-        if let Op::Dispatch { bound, offset, groups } = op {
+        if let Op::Dispatch(launch) = op {
             if chunk.pending.len() as u64 == chunk.most {
                 self.submit(chunk, None)?;
             }
-            chunk.pending.push((*bound, *offset, *groups));
+            chunk.pending.push(*launch);
         }
         Ok(())
     }
 
-    /// Submits what is pending as one compute pass, and the read-back of a buffer behind it.
+    /// Submits what is pending as one compute pass, or as one for each part of a step that is timed, and the read-back
+    /// of a buffer behind it.
     fn submit(&mut self, chunk: &mut Chunk, read: Option<&wgpu::Buffer>) -> Result<Option<Staging>> {
         Cancel::check(chunk.cancel.as_ref())?;
         if chunk.busy && chunk.cancel.is_some() {
@@ -134,10 +135,19 @@ impl Runner {
         }
         let mut timer = self.timer.take();
         let outcome = self.submit_scoped(|encoder| {
-            if !chunk.pending.is_empty() {
-                let mut pass = begin(encoder, timer.as_mut().and_then(Timer::next));
-                for (bound, offset, groups) in &chunk.pending {
-                    self.encode_dispatch(&mut pass, *bound, *offset, *groups);
+            match &mut timer {
+                Some(timer) => {
+                    timer.begin_submission();
+                    for part in chunk.pending.chunk_by(|a, b| a.phase == b.phase) {
+                        let phase = part[0].phase;
+                        let mut pass = begin(encoder, phase.name, timer.next(phase));
+                        part.iter().for_each(|launch| self.encode_dispatch(&mut pass, launch));
+                    }
+                }
+                None if chunk.pending.is_empty() => {}
+                None => {
+                    let mut parts = Parts::new(begin(encoder, "taut", None));
+                    chunk.pending.iter().for_each(|launch| self.encode_dispatch(parts.pass(launch.phase), launch));
                 }
             }
             read.map(|buffer| Staging::record(&self.gpu.device, encoder, &[(buffer, buffer.size())])).transpose()
