@@ -110,16 +110,16 @@ fn revert_to_best_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn measure_strain_body(run: &mut Run<'_>) -> Result<()> {
-    measure_by(run, &[])
+    measure_by::<false>(run, &[])
 }
 
 fn measure_limited_strain_body(run: &mut Run<'_>) -> Result<()> {
     let edge_limits = run.read::<f32>("edge_limits")?;
-    measure_by(run, edge_limits)
+    measure_by::<true>(run, edge_limits)
 }
 
-/// `limits` are those of all edges, or none.
-fn measure_by(run: &mut Run<'_>, limits: &[f32]) -> Result<()> {
+/// `limits` are those of all edges, or none: then the loop is compiled without them.
+fn measure_by<const LIMITED: bool>(run: &mut Run<'_>, limits: &[f32]) -> Result<()> {
     let edges = run.read::<Link>("edges")?;
     let range = run.range();
     let part = |count: usize| range.start.min(count)..range.end.min(count);
@@ -146,11 +146,12 @@ fn measure_by(run: &mut Run<'_>, limits: &[f32]) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
     let (band, common) = (Band::of(frame), frame.strain_limit);
     let (limits, edges) = (&limits[part(limits.len())], &edges[part(edges.len())]);
-    lanes::widest(Measure { band, common, limits, edges, vertices, displacements, first_group, partials });
+    let measure = Measure::<LIMITED> { band, common, limits, edges, vertices, displacements, first_group, partials };
+    lanes::widest(measure);
     Ok(())
 }
 
-struct Measure<'a> {
+struct Measure<'a, const LIMITED: bool> {
     band: Band,
     common: f32,
     limits: &'a [f32],
@@ -169,7 +170,7 @@ fn measure_of(own: f32, common: f32) -> f32 {
     common / if own < 0.0 { common.min(-own) } else { own }
 }
 
-impl Work for Measure<'_> {
+impl<const LIMITED: bool> Work for Measure<'_, LIMITED> {
     type Output = ();
 
     #[inline(always)]
@@ -201,7 +202,7 @@ impl Work for Measure<'_> {
                 let rest = Wide::load_array(simd, lanes::each(|lane| link(lane).rest));
                 let extent = (head - tail).length();
                 let mut strain = (extent - self.band.wanted(extent, rest)).abs() / rest;
-                if !self.limits.is_empty() {
+                if LIMITED {
                     let own = &self.limits[group * GROUP + number * LANES..];
                     let measure = |lane: usize| measure_of(own[lane.min(eight.len() - 1)], self.common);
                     strain *= Wide::load_array(simd, lanes::each(measure));
