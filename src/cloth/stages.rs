@@ -17,6 +17,7 @@ use crate::stage::load::{ForgetTension, Meter};
 use crate::stage::normals::Normals;
 use crate::stage::recorder::Moment;
 use crate::stage::rest::Rest;
+use crate::stage::self_collision::{BeginOwn, Calm, Detect, EndOwn};
 use crate::stage::springs::Springs;
 use crate::stage::strain::TakeBest;
 use crate::stage::wind::Blowing;
@@ -35,17 +36,19 @@ pub(crate) struct Stages<'a> {
     pub(crate) elastic: Elastic,
     /// Phase of the gusts at the start of the frame.
     pub(crate) gust_phase: f64,
+    /// Shortest edge \[m\].
+    pub(crate) shortest: f32,
 }
 
 impl<'a> Stages<'a> {
     /// To be recorded; what stages are told for a frame is not known.
     pub(crate) fn new(settings: &'a Settings, plan: &'a Plan) -> Self {
-        Self { settings, plan, elastic: Elastic::default(), gust_phase: 0.0 }
+        Self { settings, plan, elastic: Elastic::default(), gust_phase: 0.0, shortest: 0.0 }
     }
 
     /// One substep: forces, prediction, holds and contact, projection, commit.
     fn substep(&self, moment: &Moment, sizes: &Sizes) -> Vec<Booked<'a>> {
-        let (settings, collides) = (self.settings, sizes.solids() > 0);
+        let (settings, collides, own) = (self.settings, sizes.solids() > 0, sizes.touches_itself());
         let Plan { implicit, diagonals, .. } = *self.plan;
         let solver = settings.method.solver();
         let mut stages: Vec<Booked<'a>> = vec![(phase::FRAME, Box::new(BeginSubstep))];
@@ -74,11 +77,15 @@ impl<'a> Stages<'a> {
         if collides {
             stages.push((phase::CONTACT, Box::new(Meet)));
         }
+        if own {
+            stages.push((phase::CONTACT, Box::new(Detect)));
+        }
         if let Some(band) = settings.area_limit {
             stages.push((phase::PROJECTION, Box::new(AreaLimit { band })));
         }
-        if collides {
-            stages.push((phase::PROJECTION, Box::new(Alternate { solver, rounds: settings.contact_rounds })));
+        if collides || own {
+            let rounds = settings.contact_rounds;
+            stages.push((phase::PROJECTION, Box::new(Alternate { solver, solids: collides, own, rounds })));
         } else {
             stages.push((phase::PROJECTION, Box::new(Borrowed(solver))));
         }
@@ -89,24 +96,33 @@ impl<'a> Stages<'a> {
         if collides {
             stages.push((phase::CONTACT, Box::new(Rebound)));
         }
+        if own {
+            stages.push((phase::CONTACT, Box::new(Calm)));
+        }
         stages.push((phase::FRAME, Box::new(EndSubstep)));
         stages
     }
 
     /// What comes before the substeps of a frame.
-    fn before(&self) -> Vec<Booked<'a>> {
+    fn before(&self, sizes: &Sizes) -> Vec<Booked<'a>> {
         let mut stages: Vec<Booked<'a>> =
             vec![(phase::FRAME, Box::new(BeginFrame)), (phase::FRAME, Box::new(Relocate))];
         if self.settings.keep_previous {
             stages.push((phase::FRAME, Box::new(Remember)));
         }
         stages.push((phase::FRAME, Box::new(ForgetTension)));
+        if let Some(settings) = self.settings.self_collision.filter(|_| sizes.touches_itself()) {
+            stages.push((phase::FRAME, Box::new(BeginOwn { settings, shortest: self.shortest, sizes: *sizes })));
+        }
         stages
     }
 
     /// What comes after them.
     fn after(&self, sizes: &Sizes) -> Vec<Booked<'a>> {
         let mut stages: Vec<Booked<'a>> = vec![(phase::FRAME, Box::new(Meter))];
+        if sizes.touches_itself() {
+            stages.push((phase::FRAME, Box::new(EndOwn)));
+        }
         if sizes.solids() > 0 {
             stages.push((phase::FRAME, Box::new(Rest::below(self.settings.rest_speed))));
         }
@@ -129,7 +145,8 @@ impl<'a> Stages<'a> {
             each(recorder, stages);
         };
         recorder.about.moment.bounded = self.plan.bounded;
-        each(recorder, self.before());
+        let before = self.before(recorder.sizes());
+        each(recorder, before);
         if self.plan.least < self.plan.most {
             recorder.repeat_until(self.plan.most - 1, |recorder| substep(recorder, false));
         } else {
@@ -143,7 +160,7 @@ impl<'a> Stages<'a> {
     /// Sets what the stages of a frame are told.
     pub(crate) fn inputs(&self, constrained: bool, sizes: &Sizes, inputs: &mut Inputs<'_>) -> Result<()> {
         let moment = Moment { constrained, ..Moment::default() };
-        let stages = self.before().into_iter().chain(self.substep(&moment, sizes)).chain(self.after(sizes));
+        let stages = self.before(sizes).into_iter().chain(self.substep(&moment, sizes)).chain(self.after(sizes));
         for (_, stage) in stages {
             stage.inputs(inputs)?;
         }

@@ -295,6 +295,8 @@ pub struct StepBounds {
     gathered: bool,
     /// Whether there are solids around.
     touched: bool,
+    /// The shortest edge \[m\].
+    pub(crate) shortest: f64,
 }
 
 impl StepBounds {
@@ -317,6 +319,7 @@ impl StepBounds {
             stiffest,
             gathered: gathers(mesh, yarns.longest() as usize),
             touched: false,
+            shortest: mesh.edges().iter().fold(f64::INFINITY, |least, edge| least.min(edge.rest.into())),
         }
     }
 

@@ -38,6 +38,22 @@ impl Domain {
     pub const PIECES: Self = Self::Counted(14);
     /// One element per line of springs.
     pub const DIAGONALS: Self = Self::Counted(15);
+    /// Triangles and edges of the drawn surface, where cloth may touch itself.
+    pub const ITEMS: Self = Self::Counted(16);
+    /// Buckets of the grids that they are sorted into.
+    pub const BUCKETS: Self = Self::Counted(17);
+    /// One element per vertex and edge of the surface that looks for others, and one more.
+    pub const OWNERS: Self = Self::Counted(18);
+    /// One element per pair of parts that are near each other.
+    pub const PAIRS: Self = Self::Counted(19);
+    /// Blocks of the largest scan.
+    pub const BLOCKS: Self = Self::Counted(20);
+    /// One element per vertex that may touch others.
+    pub const TOUCHING: Self = Self::Counted(21);
+    /// Four words per vertex that may touch others.
+    pub const PUSHES: Self = Self::Counted(22);
+    /// Words of the account of self-collision.
+    pub const OWN_METERS: Self = Self::Counted(23);
 }
 
 impl Sizes {
