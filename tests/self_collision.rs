@@ -325,6 +325,16 @@ fn a_stack_is_as_high_as_its_layers() {
     assert!(found.kinetic < 1e-4, "{}", found.kinetic);
 }
 
+/// A strip that is turned about itself does not cross as long as it can follow: a rope of so coarse a mesh jams after
+/// three turns, and then its upper row is driven through what is in its way, which is counted as forced.
+#[test]
+fn a_twisted_strip_does_not_cross_before_it_jams() {
+    let found = run(scene::twist(8).expect("a scene"), 120, FRAME, on_cpu);
+    report("twist", &found);
+    assert_eq!((found.crossings, found.own.forced), (0, 0));
+    assert!(found.own.pairs > 0);
+}
+
 #[test]
 fn sheets_meet_and_do_not_cross() {
     let scene = scene::sheets(24).expect("a scene");

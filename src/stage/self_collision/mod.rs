@@ -13,9 +13,9 @@
 //!
 //! Two mechanisms, because one cannot do both:
 //!
-//! - **respond** ([`respond`]): an inequality per pair that keeps the thickness, with friction; it conserves momentum,
+//! - **respond** (`respond.rs`): an inequality per pair that keeps the thickness, with friction; it conserves momentum,
 //!   and ends before it has converged;
-//! - **fence** ([`fence`]): half-spaces per vertex that make 1 and 2 hold whatever was reached. It comes last.
+//! - **fence** (`fence.rs`): half-spaces per vertex that make 1 and 2 hold whatever was reached. It comes last.
 //!
 //! ```text
 //! predict → elastic → list of pairs → planes → project → solids → respond → fence ─┬─ within the limit: done
