@@ -2,10 +2,6 @@
 // on its surface and may then move across the normal only (S = I − n nᵀ of Baraff & Witkin 1998, eq. 13). What is
 // withheld from it decides: an attractive force releases it, friction within the cone keeps it where it is.
 
-// What touches a vertex: normal, 1 + number of the solid or 0, the reaction at which it withholds nothing, speed along
-// the normal after the step.
-struct Contact { normal: vec3<f32>, solid: u32, base: vec3<f32>, leaving: f32 }
-
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read_write> displacements: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> reactions: array<vec4<f32>>;

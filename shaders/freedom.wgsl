@@ -1,6 +1,10 @@
 // What vertices may do: S and W = S/m of Baraff & Witkin (1998), eq. 13, and what is left for pins, holds and contacts
 // to bear.
 
+// What touches a vertex: normal, 1 + number of the solid or 0, the reaction at which it withholds nothing, speed along
+// the normal after the step.
+struct Contact { normal: vec3<f32>, solid: u32, base: vec3<f32>, leaving: f32 }
+
 // What holds and contacts leave of a vertex's motion; read only where frame.constrained says that there is any.
 @group(0) @binding(104) var<storage, read> constraints: array<vec4<f32>>;
 

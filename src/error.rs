@@ -249,6 +249,30 @@ pub enum Error {
         least: f32,
     },
 
+    /// A thickness that 32-bit positions of this size cannot hold.
+    #[error(
+        "a thickness of {thickness:e} m is below {least:e} m, the least that 32-bit positions of this size can hold"
+    )]
+    Thickness {
+        /// The thickness that would be used: at most half of the shortest edge.
+        thickness: f32,
+        /// The smallest that is accepted.
+        least: f32,
+    },
+
+    /// Cloth that must not passes through itself.
+    #[error(
+        "the cloth passes through itself in {crossings} places: the edge of vertices {edge:?} meets the triangle of vertices {triangle:?}"
+    )]
+    Tangled {
+        /// Number of pairs of an edge and a triangle.
+        crossings: usize,
+        /// Ends of the first of these edges.
+        edge: [u32; 2],
+        /// Corners of the triangle.
+        triangle: [u32; 3],
+    },
+
     /// Explicit springs would be unstable at this step.
     #[error("too few substeps for the shear springs of this cloth: {substeps}, where {needed} would do")]
     StepTooLarge {

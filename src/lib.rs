@@ -83,8 +83,9 @@
 //!   speaks glam and faer and promises nothing. Structures of settings grow; write `..Default::default()`.
 //!
 //! Not promised: convergence to any limit for pins that cannot be satisfied, real time on software adapters, equality
-//! after changing a budget that ran out. Cloth does not collide with itself; [`mesh::surface`] tells where it passes
-//! through itself.
+//! after changing a budget that ran out. Cloth collides with itself where [`Settings::self_collision`] says so, and
+//! then does not cross, but by pins that are driven through it, which are counted; two [`Cloth`]s do not see each
+//! other. [`mesh::surface`] tells where cloth passes through itself.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod cloth;
@@ -123,6 +124,7 @@ pub use solid::{Pose, Solid, SolidShape};
 pub use solver::{Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
 pub use stage::elastic::Elasticity;
 pub use stage::integrate::Stepping;
+pub use stage::self_collision::{SelfCollision, SelfReport, Tangles};
 pub use stage::wind::Wind;
 pub use wgpu;
 

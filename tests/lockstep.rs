@@ -136,6 +136,24 @@ fn wind_and_areas_agree() {
     }
 }
 
+/// Sheets that lie on each other: the sort, the list, response and fence. Places within a bucket may be in any order,
+/// and what is sorted of them is equal.
+#[test]
+fn self_collision_agrees() {
+    for gpu in gpus() {
+        for size in [4, 7] {
+            let cloth = own_heap(size);
+            let mut fields = cloth.fields().unwrap().clone();
+            let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 2000);
+            let agreement = agreement.unwrap_or_else(|error| panic!("{} {size}: {error}", name(&gpu)));
+            println!("{} own heap {size}: worst {}", name(&gpu), agreement.worst);
+            for kernel in ["scatter_items", "rank_items", "find_pairs", "press_pairs", "fence_trim", "calm_apply"] {
+                assert!(agreement.kernels.contains(&kernel), "{kernel}: {agreement:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_planted_error_is_named_at_its_first_dispatch() {
     for adapter in Gpu::adapters().into_iter().filter(|adapter| Gpu::check(adapter).is_ok()) {

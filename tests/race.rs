@@ -19,6 +19,7 @@ use taut::engine::cpu::{Run, Runner};
 use taut::engine::fields::{Domain, Fields, Precision};
 use taut::engine::layout::GROUP;
 use taut::engine::program::{Dispatch, Item, Kernel, Pattern, Program};
+use taut::engine::reflect;
 use taut::engine::source::Source;
 use taut::mesh::yarns::YarnRow;
 use taut::{
@@ -29,6 +30,13 @@ use taut::{
 /// The exception: every invocation of `rebound` may set the same bit of its own fault word, by an atomic OR in WGSL.
 /// The order of ORs does not matter, and nobody in that dispatch reads the word.
 const SHARED: [(&str, &str); 1] = [("rebound", "faults")];
+
+/// Fields whose atomics are named one by one in [`SHARED`].
+const OR_ONLY: [&str; 1] = ["faults"];
+
+/// The one kernel that uses what an atomic returns. Its places within a bucket are in any order: they are compared as
+/// sets, and `rank_items` sorts them.
+const SCATTERS: (&str, &str) = ("scatter_items", "unordered");
 
 /// How often one use of a kernel is examined per cloth; the state differs each time.
 const TIMES: usize = 3;
@@ -64,6 +72,9 @@ struct Suspect<'a> {
     parts: Vec<Range<usize>>,
     /// Kernels and fields in which a double write is allowed.
     shared: &'static [(&'static str, &'static str)],
+    /// Fields that it writes by atomics of integers, whose returned values nobody uses: several invocations may write
+    /// a word where every order gives the same bits.
+    atomics: Vec<usize>,
 }
 
 impl<'a> Suspect<'a> {
@@ -74,10 +85,17 @@ impl<'a> Suspect<'a> {
         let written = interface.bindings.iter().filter(|binding| binding.writes);
         let written = written.map(|binding| fields.index(dispatch.field(&binding.name)).expect("a known field"));
         let written: Vec<usize> = written.collect();
+        let atomics: Vec<usize> = reflect::interface(dispatch.kernel)
+            .map(|(shader, interface)| {
+                let found = interface.bindings.iter().filter(|binding| shader.is_atomic(&binding.name));
+                found.map(|binding| fields.index(dispatch.field(&binding.name)).expect("a known field")).collect()
+            })
+            .expect("the kernel was reflected before");
         let reduces = written.iter().any(|number| fields.specs()[*number].domain == Domain::Groups);
         let step = match dispatch.kernel.pattern {
             // A workgroup's invocations make a leaf together.
             Pattern::Element if reduces => GROUP,
+            Pattern::Blocks => GROUP,
             Pattern::Element | Pattern::Scatter => 1,
             // The lanes of a yarn work together; yarns do not.
             Pattern::Lines => dispatch.arguments[0] as usize,
@@ -93,18 +111,39 @@ impl<'a> Suspect<'a> {
                         .chain((first + held..*end).map(|piece| piece as usize..piece as usize + 1))
                         .collect()
                 };
-                let suspect = |parts| Self { runner, dispatch, written: written.clone(), parts, shared: &SHARED };
+                let suspect = |parts| Self {
+                    runner,
+                    dispatch,
+                    written: written.clone(),
+                    parts,
+                    shared: &SHARED,
+                    atomics: atomics.clone(),
+                };
                 return passes.iter().map(parts).map(suspect).collect();
             }
             _ => return Vec::new(),
         };
         let (first, end) = (dispatch.range.start as usize, dispatch.range.end as usize);
         let parts = (first..end).step_by(step).map(|from| from..(from + step).min(end)).collect();
-        vec![Self { runner, dispatch, written, parts, shared: &SHARED }]
+        vec![Self { runner, dispatch, written, parts, shared: &SHARED, atomics }]
     }
 
     fn save(&self, fields: &Fields) -> Vec<Vec<u32>> {
         self.written.iter().map(|number| fields.words(*number).to_vec()).collect()
+    }
+
+    /// Sorts the items of every bucket, so that the rest of this test compares sets.
+    fn as_sets(&self, fields: &mut Fields) {
+        if self.dispatch.kernel.name != SCATTERS.0 {
+            return;
+        }
+        let ends = fields.get::<u32>("bucket_starts").expect("words").to_vec();
+        let items = fields.get_mut::<u32>(SCATTERS.1).expect("words");
+        let mut first = 0;
+        for end in ends {
+            items[first..end as usize].sort_unstable();
+            first = end as usize;
+        }
     }
 
     fn restore(&self, fields: &mut Fields, saved: &[Vec<u32>]) {
@@ -119,7 +158,8 @@ impl<'a> Suspect<'a> {
     }
 
     fn is_shared(&self, fields: &Fields, field: usize) -> bool {
-        self.shared.contains(&(self.dispatch.kernel.name, fields.specs()[field].name))
+        let word = (self.dispatch.kernel.name, fields.specs()[field].name);
+        self.shared.contains(&word) || (self.atomics.contains(&field) && !OR_ONLY.contains(&word.1))
     }
 
     /// The place of a word as a report names it.
@@ -169,8 +209,11 @@ impl<'a> Suspect<'a> {
                 self.disturb(fields, random, |_| true);
             }
             let saved = self.save(fields);
-            self.examine_writes(fields, &saved, &mut owners)?;
-            self.examine_reads(fields, &saved, &owners, random)?;
+            // What is put into a bucket in any order has no place of its own.
+            if self.dispatch.kernel.name != SCATTERS.0 {
+                self.examine_writes(fields, &saved, &mut owners)?;
+                self.examine_reads(fields, &saved, &owners, random)?;
+            }
             self.examine_order(fields, &saved, random)?;
             self.restore(fields, &original);
             Ok(())
@@ -247,6 +290,7 @@ impl<'a> Suspect<'a> {
     ) -> std::result::Result<(), Race> {
         let ends = [self.parts.first(), self.parts.last()].map(|part| part.cloned().unwrap_or_default());
         self.run(&(ends[0].start..ends[1].end), fields);
+        self.as_sets(fields);
         let expected = self.save(fields);
         self.restore(fields, saved);
         let forward: Vec<&Range<usize>> = self.parts.iter().collect();
@@ -257,6 +301,7 @@ impl<'a> Suspect<'a> {
             for part in order {
                 self.run(part, fields);
             }
+            self.as_sets(fields);
             if let Some(word) = self.difference(fields, &expected) {
                 let (field, element) = Self::place(fields, word);
                 return Err(Race::Order { field, element });
@@ -616,6 +661,57 @@ fn wind_and_areas_are_free_of_races() {
             assert!(seen.contains(kernel), "{name}: {kernel} was not examined");
         }
     }
+}
+
+/// Self-collision is free of races: sums, minima and maxima of integers by atomics, in any order.
+#[test]
+fn self_collision_is_free_of_races() {
+    // Little room: pairs that do not fit are examined, too.
+    let own = taut::SelfCollision { thickness: 0.004, pairs_per_vertex: 4.0, ..Default::default() };
+    let settings = Settings { self_collision: Some(own), ..Default::default() };
+    let cloth = taut::validate::heaped(4, settings).expect("the heap and the settings are valid");
+    let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
+    let runner = Runner::new(cloth.program(), &fields).expect("the program fits");
+    let mut seen = BTreeSet::new();
+    let mut walk = Walk { label: "own heap", runner, random: Random(7), times: BTreeMap::new(), seen: &mut seen };
+    walk.items(&cloth.program().items, &mut fields);
+    for kernel in [
+        "bound_motion",
+        "measure_items",
+        "count_items",
+        "scan_blocks",
+        "scatter_items",
+        "rank_items",
+        "find_pairs",
+        "rest_pairs",
+        "aim_pairs",
+        "press_pairs",
+        "press_apply",
+        "fence_push",
+        "fence_apply",
+        "fence_trim",
+        "fence_end",
+        "calm_pairs",
+        "calm_apply",
+        "tally",
+    ] {
+        assert!(seen.contains(kernel), "{kernel} was not examined");
+    }
+}
+
+/// No kernel uses what an atomic returns, but for the one whose result is sorted afterwards.
+#[test]
+fn what_atomics_return_is_not_used() {
+    let mut used = BTreeSet::new();
+    for (_, cloth) in cloths(5) {
+        for dispatch in cloth.program().dispatches() {
+            let (shader, _) = reflect::interface(dispatch.kernel).expect("it was reflected before");
+            if shader.uses_returned_atomics(dispatch.kernel.name) {
+                used.insert(dispatch.kernel.name);
+            }
+        }
+    }
+    assert_eq!(used, BTreeSet::from([SCATTERS.0]));
 }
 
 /// What a fault leaves behind is free of races too: `commit` takes the substep back.

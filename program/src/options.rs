@@ -11,7 +11,7 @@ use clap::parser::ValueSource;
 use taut::io::export::{FORMATS, Target};
 use taut::scene::file::Output;
 use taut::scene::{Noise, SceneFile};
-use taut::{Backend, Error, Method, Preconditioner, Scene, Settings, Stepping, Substeps};
+use taut::{Backend, Error, Method, Preconditioner, Scene, SelfCollision, Settings, Stepping, Substeps};
 
 use crate::render::PictureOptions;
 use crate::rows;
@@ -162,6 +162,10 @@ pub(crate) struct SubjectOptions {
     #[arg(long, value_name = "RATE", value_parser = drag, allow_negative_numbers = true)]
     drag: Option<f32>,
 
+    /// Whether the cloth keeps from passing through itself [default: the scene's]
+    #[arg(long, value_enum, value_name = "SWITCH")]
+    self_collision: Option<Switch>,
+
     /// Where to run; auto takes a GPU if there is one, and the CPU rather than a software adapter
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) backend: BackendName,
@@ -169,6 +173,13 @@ pub(crate) struct SubjectOptions {
     /// Part of the name of the adapter to run on, or of "name (backend)"; see `taut adapters`
     #[arg(long, value_name = "SUBSTRING", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) adapter: Option<String>,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
 }
 
 /// The names of [`Backend`].
@@ -226,6 +237,11 @@ impl SubjectOptions {
             settings.stepping = if self.bdf2 { Stepping::Bdf2 } else { Stepping::Euler };
         }
         settings.drag = self.drag.unwrap_or(settings.drag);
+        settings.self_collision = match self.self_collision {
+            Some(Switch::On) => settings.self_collision.or_else(|| Some(SelfCollision::default())),
+            Some(Switch::Off) => None,
+            None => settings.self_collision,
+        };
         self.world.change(&mut settings, scene)?;
         // The solver that a file names keeps its parameters.
         let named = settings.method.solver().name();

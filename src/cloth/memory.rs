@@ -165,6 +165,8 @@ impl Sizes {
     pub(crate) fn of_scene(scene: &Scene) -> Self {
         // Woven cloth has fewer, and lines of single springs are not used.
         let lines = scene.mesh.springs().len() / 4;
-        Self::of_mesh(&scene.mesh, &scene.solids, scene.mesh.edge_count()).with(Domain::DIAGONALS, lines)
+        Self::of_mesh(&scene.mesh, &scene.solids, scene.mesh.edge_count())
+            .with(Domain::DIAGONALS, lines)
+            .with_self_collision(&scene.mesh, scene.settings.self_collision.as_ref())
     }
 }

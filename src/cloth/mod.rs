@@ -118,6 +118,8 @@ struct Basis {
     resolution: f32,
     /// Smallest limit that edges have of their own, as the device knows it; infinite where none has one.
     least_limit: f32,
+    /// The shortest edge \[m\].
+    shortest: f32,
 }
 
 impl Basis {
@@ -332,8 +334,8 @@ impl Cloth {
     /// `area_limit`, `stepping`, `contact_rounds` or `keep_previous` records the step anew; everything else costs
     /// nothing. Second-order steps begin with an Euler step, as after [`Cloth::teleport`].
     ///
-    /// [`Settings::stages`] are what a cloth was made with and stay so, as do the fields of a solver of the user's own:
-    /// one that has others than this cloth is refused.
+    /// [`Settings::stages`] and whether there is a [`Settings::self_collision`] are what a cloth was made with and stay
+    /// so, as do the fields of a solver of the user's own: one that has others than this cloth is refused.
     ///
     /// A strain limit that is ten times smaller (1 % → 0.1 %) is held at the end of the next frame already: measured in
     /// hung, draped and blown sheets of up to 71 × 71 vertices, in motion and at rest. Where that frame is not enough,
@@ -365,7 +367,11 @@ impl Cloth {
     pub async fn change_async(&mut self, change: impl FnOnce(&mut Settings)) -> Result<()> {
         let mut settings = self.settings.clone();
         change(&mut settings);
-        settings.validate_at(self.basis.resolution)?;
+        settings.validate_at(self.basis.resolution, self.basis.shortest)?;
+        let room = |settings: &Settings| settings.self_collision.map(|own| own.pairs_per_vertex);
+        if room(&settings) != room(&self.settings) {
+            return Err(Error::Fixed { field: "self_collision" });
+        }
         let (wanted, made_with) = (&settings.stages, &self.settings.stages);
         if wanted.len() != made_with.len() || !wanted.iter().zip(made_with).all(|(a, b)| Arc::ptr_eq(a, b)) {
             return Err(Error::Fixed { field: "stages" });
@@ -568,6 +574,7 @@ impl Cloth {
             plan: &plan,
             elastic: self.basis.elastic(&sizes, self.settings.damping),
             gust_phase: self.gust_phase,
+            shortest: self.basis.shortest,
         };
         let constrained = self.held > 0 || !self.solids.is_empty();
         stages.inputs(constrained, &sizes, &mut Inputs::new(&mut self.fields))?;

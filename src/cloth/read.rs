@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::stage::contact::Contact;
 use crate::stage::fields::{Meters, Vertex};
+use crate::stage::self_collision::{SelfReport, meter};
 
 impl Cloth {
     /// What the last frame reached, with positions read back and strain recomputed. Waits for the GPU.
@@ -38,10 +39,11 @@ impl Cloth {
                 let vertices = self.fields.get::<Vertex>("vertices")?;
                 let meters = self.fields.get::<Meters>("meters")?;
                 let report = Report::new(&meters[0], self.fields.get::<u32>("faults")?, self.dispatches);
-                Ok(self.judge().snapshot(report, positions(vertices)))
+                let own = self.own_report(self.fields.get::<u32>("own_meters")?);
+                Ok(self.judge().snapshot(Report { self_collision: own, ..report }, positions(vertices)))
             }
             Engine::Gpu(runner) => {
-                let bytes = runner.read(&["meters", "faults", "vertices"], waiting).await?;
+                let bytes = runner.read(&self.reported(true), waiting).await?;
                 self.judge().decode(&bytes, true)
             }
         }
@@ -53,11 +55,22 @@ impl Cloth {
     /// # Errors
     /// [`Error::NotOnGpu`].
     pub fn encode_report(&self, encoder: &mut wgpu::CommandEncoder, with_positions: bool) -> Result<Pending<Snapshot>> {
-        let names: &[&str] = if with_positions { &["meters", "faults", "vertices"] } else { &["meters", "faults"] };
-        let staging = self.runner()?.record_read(encoder, names)?;
+        let staging = self.runner()?.record_read(encoder, &self.reported(with_positions))?;
         let judge = self.judge();
         let decode = Decode(Box::new(move |bytes: &[u8]| judge.decode(bytes, with_positions)));
         Ok(Pending::new(staging, decode))
+    }
+
+    /// Fields that a report is made of, in the order that [`Judge::decode`] takes them in.
+    fn reported(&self, with_positions: bool) -> Vec<&'static str> {
+        let own = self.fields.sizes().touches_itself().then_some("own_meters");
+        ["meters", "faults"].into_iter().chain(own).chain(with_positions.then_some("vertices")).collect()
+    }
+
+    /// What self-collision did, if there is any.
+    fn own_report(&self, meters: &[u32]) -> Option<SelfReport> {
+        let own = self.settings.self_collision.filter(|_| self.fields.sizes().touches_itself())?;
+        Some(SelfReport::new(own.effective(self.basis.shortest), meters))
     }
 
     fn judge(&self) -> Judge {
@@ -66,6 +79,7 @@ impl Cloth {
             band: [self.settings.stretch_min, self.settings.stretch_max],
             limit: self.settings.strain_limit,
             dispatches: self.dispatches,
+            own: self.own_report(&[]),
         }
     }
 
@@ -213,6 +227,8 @@ struct Judge {
     band: [f32; 2],
     limit: f32,
     dispatches: Dispatches,
+    /// What is known of self-collision, if there is any.
+    own: Option<SelfReport>,
 }
 
 impl Judge {
@@ -221,14 +237,18 @@ impl Judge {
         Snapshot { report: report.with_strain(strain), positions }
     }
 
-    /// Fields in the order meters, faults, vertices, each padded to 16 bytes.
+    /// Fields in the order meters, faults, those of self-collision if there is any, vertices, each padded to 16 bytes.
     fn decode(&self, bytes: &[u8], with_positions: bool) -> Result<Snapshot> {
         let short = || Error::Device { message: "a read-back is shorter than what was copied".into() };
         let (meters, rest) = bytes.split_at_checked(size_of::<Meters>().next_multiple_of(16)).ok_or_else(short)?;
-        let (faults, vertices) = rest.split_at_checked(16).ok_or_else(short)?;
+        let (faults, rest) = rest.split_at_checked(16).ok_or_else(short)?;
+        let words = if self.own.is_some() { 4 * meter::COUNT } else { 0 };
+        let (own, vertices) = rest.split_at_checked(words).ok_or_else(short)?;
+        let own: Vec<u32> = bytemuck::pod_collect_to_vec(own);
         let meters: Meters = bytemuck::pod_read_unaligned(&meters[..size_of::<Meters>()]);
         let faults: [u32; 4] = bytemuck::pod_read_unaligned(faults);
         let report = Report::new(&meters, &faults, self.dispatches);
+        let report = Report { self_collision: self.own.map(|known| SelfReport::new(known.thickness, &own)), ..report };
         if !with_positions {
             return Ok(Snapshot { positions: Vec::new(), report });
         }

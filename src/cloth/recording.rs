@@ -49,6 +49,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             damping: _,
             elasticity: _,
             rest_speed: _,
+            self_collision: _, // A cloth keeps whether it has it.
             dispatches_per_submission: _,
             dispatch_budget: _,
         } = settings;

@@ -5,6 +5,7 @@ use crate::cloth::settings::{least_limit, resolution};
 use crate::mesh::Mesh;
 use crate::mesh::topology::Topology;
 use crate::stage::fields::{Meters, REJECTED_FRAMES, Vertex};
+use crate::stage::self_collision::SelfReport;
 
 /// Strain of all edges, recomputed in f64 from f32 positions and the stored f32 rest lengths.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,6 +204,8 @@ pub struct Report {
     /// the cloth is beyond what can be computed: [`crate::Cloth::reset`], [`crate::Cloth::set_state`] and a checkpoint
     /// are ways out.
     pub rejected_frames: u32,
+    /// What self-collision did; `None` where cloth may pass through itself.
+    pub self_collision: Option<SelfReport>,
 }
 
 impl Report {
@@ -228,6 +231,7 @@ impl Report {
             executed_dispatches: executed,
             rejected: fault(0) != 0,
             rejected_frames: fault(REJECTED_FRAMES),
+            self_collision: None,
         }
     }
 

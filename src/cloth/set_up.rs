@@ -9,7 +9,7 @@ use super::stages;
 use super::state::{check_vectors, write_state};
 use super::{Basis, first};
 use crate::cloth::scene::Scene;
-use crate::cloth::settings::{Settings, limit_word, resolution};
+use crate::cloth::settings::{Settings, limit_word, resolution, shortest};
 use crate::cloth::substeps::{StepBounds, grading, lightness, mean_mass};
 use crate::engine::fields::{Domain, Fields, Sizes};
 use crate::error::Result;
@@ -22,6 +22,7 @@ use crate::solver::{diagonals, windows};
 use crate::stage::area::rest_areas;
 use crate::stage::bending::HingeRow;
 use crate::stage::freedom::FREE;
+use crate::stage::self_collision;
 
 /// What a cloth begins with.
 type SetUp = (Arc<Basis>, Vec<Solid>, Settings, Fields, Recorded);
@@ -46,7 +47,8 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     let sizes = Sizes::of_mesh(&mesh, &solids, topology.yarns.yarns.len())
         .with(Domain::PIECES, pieces)
         .with(Domain::DIAGONAL_PIECES, diagonal_pieces)
-        .with(Domain::DIAGONALS, topology.diagonals.lines.len());
+        .with(Domain::DIAGONALS, topology.diagonals.lines.len())
+        .with_self_collision(&mesh, settings.self_collision.as_ref());
     let mut fields = Fields::new(sizes, stages::fields(&settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
     for (span, yarn) in fields.get_mut::<YarnRow>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {
@@ -79,14 +81,18 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
     for (stored, area) in fields.get_mut::<f32>("rest_areas")?.iter_mut().zip(rest_areas(&mesh)) {
         *stored = area;
     }
+    if let Some(own) = &settings.self_collision {
+        self_collision::fill(&mesh, &start, own, &mut fields)?;
+    }
     write_state(&mut fields, &mesh, &start, &vec![[0.0; 3]; start.len()])?;
     let mut pinned = vec![false; mesh.vertex_count()];
     for pin in mesh.pins() {
         pinned[*pin as usize] = true;
     }
-    let (mean_mass, lightness) = (mean_mass(&mesh), lightness(&mesh));
+    let (mean_mass, lightness, shortest) = (mean_mass(&mesh), lightness(&mesh), shortest(&mesh));
     let basis =
-        Arc::new(Basis { mesh, topology, start, pinned, step_bounds, mean_mass, lightness, resolution, least_limit });
+        Basis { mesh, topology, start, pinned, step_bounds, mean_mass, lightness, resolution, least_limit, shortest };
+    let basis = Arc::new(basis);
     // The first recording is for a frame of 1/60 s; a step that is too large is an error of the step that asks for it.
     let plan = settings.plan(&basis.step_bounds.among(!solids.is_empty(), false), 1.0 / 60.0).unwrap_or_default();
     let recorded = first(&basis, &settings, fields.sizes()).record(plan, None)?;

@@ -7,8 +7,10 @@ use crate::error::within;
 use crate::error::{Error, Result};
 use crate::mesh::{EdgeLimit, Mesh, check_strain_limit};
 use crate::solver::Method;
+use crate::stage::control::MOST_SUBSTEPS;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
+use crate::stage::self_collision::SelfCollision;
 use crate::stage::wind::Wind;
 use crate::stage::{Stage, area};
 
@@ -57,6 +59,9 @@ pub struct Settings {
     /// Rounds of projection and collision in a substep at most, beyond the first; friction gives way in the second half
     /// of them.
     pub contact_rounds: u32,
+    /// How the cloth keeps from passing through itself; `None` lets it pass ([`crate::stage::self_collision`]). A cloth
+    /// keeps whether it has it, and the room for pairs. Steps are those of Euler then.
+    pub self_collision: Option<SelfCollision>,
     /// Speed below which cloth among solids comes to rest \[m/s\]: where a vertex has moved more slowly than this for a
     /// while, its velocity is that of its motion, without what corrections of the strain leave in it; 0 for never
     /// ([`crate::stage::rest`]).
@@ -99,6 +104,7 @@ impl Default for Settings {
             elasticity: Elasticity::Auto,
             method: Method::default(),
             contact_rounds: 8,
+            self_collision: None,
             rest_speed: 0.01,
             keep_previous: false,
             stages: Vec::new(),
@@ -117,15 +123,16 @@ impl Settings {
     /// Checks every value against a mesh and its start positions.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] naming the setting, [`Error::StrainLimit`] if f32 positions cannot hold the limit.
+    /// [`Error::OutOfRange`] naming the setting, [`Error::StrainLimit`] if f32 positions cannot hold the limit,
+    /// [`Error::Thickness`] if they cannot hold the thickness of cloth that may touch itself.
     pub fn validate(&self, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
         let resolution = resolution(mesh, positions);
-        self.validate_at(resolution)?;
+        self.validate_at(resolution, shortest(mesh))?;
         check_own_limits(mesh, resolution)
     }
 
-    /// [`Settings::validate`] where the resolution of the positions is known.
-    pub(crate) fn validate_at(&self, resolution: f32) -> Result<()> {
+    /// [`Settings::validate`] where the resolution of the positions and the shortest edge are known.
+    pub(crate) fn validate_at(&self, resolution: f32, shortest: f32) -> Result<()> {
         // What is merely too small is told with the figure that would do.
         if self.strain_limit.is_finite() {
             self.check_limit(resolution)?;
@@ -152,6 +159,11 @@ impl Settings {
         let rounds = self.contact_rounds;
         within("contact_rounds", rounds.into(), (1..=1000).contains(&rounds), "in 1 … 1000")?;
         within("rest_speed", self.rest_speed.into(), (0.0..=1.0).contains(&self.rest_speed), "in [0, 1] m/s")?;
+        if let Some(own) = &self.self_collision {
+            own.validate()?;
+            own.check_thickness(shortest, resolution * shortest)?;
+            within("stepping", 2.0, !second_order, "1 (Euler) where cloth may touch itself")?;
+        }
         self.wind.as_ref().map_or(Ok(()), Wind::validate)?;
         self.area_limit.map_or(Ok(()), area::validate)?;
         let each = self.dispatches_per_submission;
@@ -188,7 +200,17 @@ impl Settings {
         // Explicit springs do not damp, and a backward difference of second order amplifies what oscillates undamped.
         let smooth = self.damping > 0.0 || self.stepping == Stepping::Bdf2;
         let bounds = bounds.limited(self.strain_limit);
-        self.substeps.plan(&bounds, self.gravity, dt, self.elasticity, smooth, self.method.solver().load())
+        let plan =
+            self.substeps.plan(&bounds, self.gravity, dt, self.elasticity, smooth, self.method.solver().load())?;
+        match &self.self_collision {
+            Some(own) if self.substeps == Substeps::Auto => {
+                let most = own.most_substeps(bounds.shortest, dt.into());
+                let [least, most] = [SelfCollision::least_substeps(dt.into()), most].map(|count| count as u32);
+                let least = plan.least.max(least).min(MOST_SUBSTEPS);
+                Ok(Plan { least, most: plan.most.max(most).clamp(least, MOST_SUBSTEPS), ..plan })
+            }
+            _ => Ok(plan),
+        }
     }
 
     /// Strain at which a substep of a frame but its last may end, if its last ends at `limit`.
@@ -237,8 +259,12 @@ pub(crate) fn check_own_limits(mesh: &Mesh, resolution: f32) -> Result<()> {
 /// Rounding step of the largest coordinate over the shortest edge.
 pub(crate) fn resolution(mesh: &Mesh, positions: &[[f32; 3]]) -> f32 {
     let largest = positions.iter().flatten().fold(0.0f32, |most, x| most.max(x.abs()));
-    let shortest = mesh.edges().iter().fold(f32::INFINITY, |least, edge| least.min(edge.rest));
-    (largest.next_up() - largest) / shortest
+    (largest.next_up() - largest) / shortest(mesh)
+}
+
+/// The shortest edge at rest \[m\].
+pub(crate) fn shortest(mesh: &Mesh) -> f32 {
+    mesh.edges().iter().fold(f32::INFINITY, |least, edge| least.min(edge.rest))
 }
 
 /// The smallest strain limit that positions of this size can hold.

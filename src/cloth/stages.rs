@@ -17,6 +17,7 @@ use crate::stage::load::{ForgetTension, Meter};
 use crate::stage::normals::Normals;
 use crate::stage::recorder::Moment;
 use crate::stage::rest::Rest;
+use crate::stage::self_collision::{BeginOwn, Calm, Detect, EndOwn};
 use crate::stage::springs::Springs;
 use crate::stage::strain::TakeBest;
 use crate::stage::wind::Blowing;
@@ -35,17 +36,19 @@ pub(crate) struct Stages<'a> {
     pub(crate) elastic: Elastic,
     /// Phase of the gusts at the start of the frame.
     pub(crate) gust_phase: f64,
+    /// Shortest edge \[m\].
+    pub(crate) shortest: f32,
 }
 
 impl<'a> Stages<'a> {
     /// To be recorded; what stages are told for a frame is not known.
     pub(crate) fn new(settings: &'a Settings, plan: &'a Plan) -> Self {
-        Self { settings, plan, elastic: Elastic::default(), gust_phase: 0.0 }
+        Self { settings, plan, elastic: Elastic::default(), gust_phase: 0.0, shortest: 0.0 }
     }
 
     /// One substep: forces, prediction, holds and contact, projection, commit.
     fn substep(&self, moment: &Moment, sizes: &Sizes, loops: Loops) -> Vec<Booked<'a>> {
-        let (settings, collides) = (self.settings, sizes.solids() > 0);
+        let (settings, collides, own) = (self.settings, sizes.solids() > 0, sizes.touches_itself());
         let Plan { implicit, diagonals, .. } = *self.plan;
         let solver = settings.method.solver();
         let mut stages: Vec<Booked<'a>> = Vec::new();
@@ -74,11 +77,15 @@ impl<'a> Stages<'a> {
         if collides {
             stages.push((phase::CONTACT, Box::new(Meet)));
         }
+        if own {
+            stages.push((phase::CONTACT, Box::new(Detect)));
+        }
         if let Some(band) = settings.area_limit {
             stages.push((phase::PROJECTION, Box::new(AreaLimit { band })));
         }
-        if collides {
-            stages.push((phase::PROJECTION, Box::new(Alternate { solver, rounds: settings.contact_rounds })));
+        if collides || own {
+            let rounds = settings.contact_rounds;
+            stages.push((phase::PROJECTION, Box::new(Alternate { solver, solids: collides, own, rounds })));
         } else {
             stages.push((phase::PROJECTION, Box::new(Borrowed(solver))));
         }
@@ -89,6 +96,9 @@ impl<'a> Stages<'a> {
         if collides {
             stages.push((phase::CONTACT, Box::new(Rebound)));
         }
+        if own {
+            stages.push((phase::CONTACT, Box::new(Calm)));
+        }
         let turns: Box<dyn Stage> =
             if moment.last_substep { Box::new(EndSubstep) } else { Box::new(TurnSubstep(loops)) };
         stages.push((phase::FRAME, turns));
@@ -96,19 +106,25 @@ impl<'a> Stages<'a> {
     }
 
     /// What comes before the substeps of a frame.
-    fn before(&self, loops: Loops) -> Vec<Booked<'a>> {
+    fn before(&self, sizes: &Sizes, loops: Loops) -> Vec<Booked<'a>> {
         let mut stages: Vec<Booked<'a>> =
             vec![(phase::FRAME, Box::new(BeginFrame(loops))), (phase::FRAME, Box::new(Relocate))];
         if self.settings.keep_previous {
             stages.push((phase::FRAME, Box::new(Remember)));
         }
         stages.push((phase::FRAME, Box::new(ForgetTension)));
+        if let Some(settings) = self.settings.self_collision.filter(|_| sizes.touches_itself()) {
+            stages.push((phase::FRAME, Box::new(BeginOwn { settings, shortest: self.shortest, sizes: *sizes })));
+        }
         stages
     }
 
     /// What comes after them.
     fn after(&self, sizes: &Sizes) -> Vec<Booked<'a>> {
         let mut stages: Vec<Booked<'a>> = vec![(phase::FRAME, Box::new(Meter))];
+        if sizes.touches_itself() {
+            stages.push((phase::FRAME, Box::new(EndOwn)));
+        }
         if sizes.solids() > 0 {
             stages.push((phase::FRAME, Box::new(Rest::below(self.settings.rest_speed))));
         }
@@ -133,7 +149,8 @@ impl<'a> Stages<'a> {
             each(recorder, stages);
         };
         (recorder.about.moment.bounded, recorder.about.moment.diagonals) = (bounded, diagonals);
-        each(recorder, self.before(loops));
+        let before = self.before(recorder.sizes(), loops);
+        each(recorder, before);
         if most > 1 {
             recorder.repeat_reserved(loops.middle, most - 1, least < most, |recorder| substep(recorder, false));
         }
@@ -146,7 +163,8 @@ impl<'a> Stages<'a> {
     pub(crate) fn inputs(&self, constrained: bool, sizes: &Sizes, inputs: &mut Inputs<'_>) -> Result<()> {
         let moment = Moment { constrained, ..Moment::default() };
         let loops = Loops::default();
-        let stages = self.before(loops).into_iter().chain(self.substep(&moment, sizes, loops)).chain(self.after(sizes));
+        let stages =
+            self.before(sizes, loops).into_iter().chain(self.substep(&moment, sizes, loops)).chain(self.after(sizes));
         for (_, stage) in stages {
             stage.inputs(inputs)?;
         }

@@ -17,6 +17,7 @@ use crate::stage::Stage;
 use crate::stage::fields::{Clock, Meters, Vertex};
 use crate::stage::integrate::IMPULSE;
 use crate::stage::normals::Normals;
+use crate::stage::self_collision::check_tangles;
 
 impl Cloth {
     /// Back to the start, at rest; gusts start again, too. Every solid goes to where it was when it came.
@@ -37,7 +38,8 @@ impl Cloth {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] or [`Error::NotFinite`]; [`Error::OutOfRange`] for a vertex beyond 2⁴⁰ m or m/s, from
-    /// where no step could go on; [`Error::StrainLimit`] if positions so far out cannot hold the limit;
+    /// where no step could go on; [`Error::StrainLimit`] or [`Error::Thickness`] if positions so far out
+    /// cannot hold the limit or the thickness; [`Error::Tangled`] if the cloth would pass through itself and may not;
     /// [`Error::DeviceLost`].
     pub fn set_state(&mut self, positions: &[[f32; 3]], velocities: &[[f32; 3]]) -> Result<()> {
         check_vectors("positions", positions, self.fields.sizes().vertices())?;
@@ -45,6 +47,10 @@ impl Cloth {
         let resolution = resolution(&self.basis.mesh, positions);
         self.settings.check_limit(resolution)?;
         check_own_limits(&self.basis.mesh, resolution)?;
+        if let Some(own) = &self.settings.self_collision {
+            own.check_thickness(self.basis.shortest, resolution * self.basis.shortest)?;
+            check_tangles(&self.basis.mesh, positions, own)?;
+        }
         self.check_device()?;
         self.relocation = None;
         (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, Dispatches::default());

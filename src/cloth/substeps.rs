@@ -363,6 +363,8 @@ pub struct StepBounds {
     give: f64,
     /// How many times less load a substep may have than the solver takes, for the sake of that yarn.
     tightness: f64,
+    /// The shortest edge \[m\].
+    pub(crate) shortest: f64,
 }
 
 impl StepBounds {
@@ -391,6 +393,7 @@ impl StepBounds {
             touched: false,
             give: give(mesh, start, yarns),
             tightness: 1.0,
+            shortest: mesh.edges().iter().fold(f64::INFINITY, |least, edge| least.min(edge.rest.into())),
         }
     }
 

@@ -72,6 +72,8 @@ pub enum Precision {
     Exact,
     /// Floats: compared within a bound.
     Rounded,
+    /// Whole numbers with a sign that rounded floats were added to: compared within a bound and a few units.
+    Fixed,
 }
 
 /// What a renderer may use a buffer for.
@@ -112,6 +114,9 @@ pub struct Spec {
     pub drawn: Option<Drawn>,
     /// Whether its values mean nothing after the dispatch that wrote them, so that backends may differ in them.
     pub scratch: bool,
+    /// Whether timing decides the order of its values. Lock-step leaves each backend its own, and compares what is made
+    /// of it.
+    pub unordered: bool,
     /// Meaning and unit.
     pub doc: &'static str,
 }
@@ -133,6 +138,7 @@ impl Spec {
             input: false,
             drawn: None,
             scratch: false,
+            unordered: false,
             doc,
         }
     }
@@ -183,6 +189,20 @@ impl Spec {
     #[must_use]
     pub const fn scratch(mut self) -> Self {
         self.scratch = true;
+        self
+    }
+
+    /// In an order that timing decides.
+    #[must_use]
+    pub const fn unordered(mut self) -> Self {
+        (self.scratch, self.unordered) = (true, true);
+        self
+    }
+
+    /// Whole numbers with a sign that rounded floats were added to.
+    #[must_use]
+    pub const fn fixed(mut self) -> Self {
+        self.precision = Precision::Fixed;
         self
     }
 

@@ -31,6 +31,9 @@ pub enum Pattern {
     /// Invocations work together on lines, as many on each as the first argument of the dispatch says; no line touches
     /// elements of another.
     Lines,
+    /// The invocations of a workgroup work together on elements that no other workgroup touches, and may write its
+    /// group's entry of another field.
+    Blocks,
     /// One workgroup over the whole range.
     Group,
     /// One workgroup over lines in passes, with barriers between them; no line touches elements of another of its pass.

@@ -164,6 +164,30 @@ impl Shader {
         })
     }
 
+    /// Whether a global variable of this name holds atomics.
+    pub fn is_atomic(&self, name: &str) -> bool {
+        self.module.global_variables.iter().any(|(_, variable)| {
+            let item = match self.module.types[variable.ty].inner {
+                naga::TypeInner::Array { base, .. } => base,
+                _ => variable.ty,
+            };
+            variable.name.as_deref() == Some(name)
+                && matches!(self.module.types[item].inner, naga::TypeInner::Atomic(_))
+        })
+    }
+
+    /// Whether an entry point itself, apart from the functions that it calls, uses what an atomic returns.
+    pub fn uses_returned_atomics(&self, entry_point: &str) -> bool {
+        let entry = self.module.entry_points.iter().find(|entry| entry.name == entry_point);
+        entry.is_some_and(|entry| {
+            let results = entry.function.expressions.iter().filter_map(|(handle, expression)| {
+                matches!(expression, naga::Expression::AtomicResult { .. }).then_some(handle)
+            });
+            // What has a name was bound to one: `let place = atomicAdd(…)`.
+            results.into_iter().any(|handle| entry.function.named_expressions.contains_key(&handle))
+        })
+    }
+
     /// Members of a structure and their offsets.
     fn members(&self, handle: naga::Handle<naga::Type>) -> Vec<(String, usize)> {
         match &self.module.types[handle].inner {

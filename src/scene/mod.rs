@@ -35,6 +35,7 @@
 
 #[cfg(feature = "scene-files")]
 pub mod file;
+mod layers;
 pub mod material;
 pub mod noise;
 mod sizes;
@@ -44,6 +45,7 @@ pub use crate::cloth::motion::{Key, Motion, PinGroup, Script, SolidMotion};
 pub use crate::cloth::scene::Scene;
 #[cfg(feature = "scene-files")]
 pub use file::SceneFile;
+pub use layers::{fold, heap, sheets, stack, twist};
 pub use material::Material;
 pub use noise::Noise;
 

@@ -26,11 +26,11 @@
 //! of the rounds friction gives way to the limit.
 //!
 //! **What is not covered.** Vertices touch solids; edges and faces may cut corners that are sharper than the mesh is
-//! fine: give the solid a thickness of about l²/8R. Cloth does not touch cloth. Vertices that are pinned or held in
-//! place touch nothing. A vertex that is held softly and touches a solid has its own mass in the projection, so its
-//! spring is as soft there as m/h². A vertex between two solids is pushed out of both in turn, three times at most: in
-//! a wedge it may stay inside. The way of a vertex is straight in the coordinates of a solid, so one that turns by much
-//! in a substep may pass it.
+//! fine: give the solid a thickness of about l²/8R. Cloth against cloth is a stage of its own ([`self_collision`]).
+//! Vertices that are pinned or held in place touch nothing. A vertex that is held softly and touches a solid has its
+//! own mass in the projection, so its spring is as soft there as m/h². A vertex between two solids is pushed out of
+//! both in turn, three times at most: in a wedge it may stay inside. The way of a vertex is straight in the
+//! coordinates of a solid, so one that turns by much in a substep may pass it.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -53,6 +53,7 @@ use crate::stage::distance::{self, Placed, swept_distance};
 use crate::stage::fields::{CONTACT_CHANGED, Clock, FAR, Frame, Vertex};
 use crate::stage::freedom::{self, left_by, limited_by, rigid};
 use crate::stage::magnitude::weight;
+use crate::stage::self_collision;
 use crate::stage::{Recorder, phase};
 use crate::stage::{Solver, Stage, control, strain};
 use crate::vector::{padded, turned, xyz};
@@ -124,6 +125,10 @@ impl Stage for Meet {
 pub(crate) struct Alternate<'a> {
     /// What projects.
     pub solver: &'a dyn Solver,
+    /// Whether there are solids.
+    pub solids: bool,
+    /// Whether the cloth may touch itself.
+    pub own: bool,
     /// Rounds at most, beyond the first; in the second half of them friction gives way.
     pub rounds: u32,
 }
@@ -134,7 +139,12 @@ impl Stage for Alternate<'_> {
             // What a solver finds is not final here, so it is not kept as the best state.
             recorder.about.moment.colliding = true;
             self.solver.record(recorder);
-            pass(recorder, false, frictionless);
+            if self.solids {
+                pass(recorder, false, frictionless);
+            }
+            if self.own {
+                self_collision::pass(recorder, frictionless);
+            }
         };
         round(recorder, false);
         strain::measure(recorder);

@@ -24,6 +24,7 @@ pub mod phase;
 pub mod recorder;
 pub mod reduce;
 pub mod rest;
+pub mod self_collision;
 pub mod sizes;
 pub mod springs;
 pub mod strain;
@@ -141,5 +142,6 @@ pub(crate) const FIELDS: &[&[Spec]] = &[
     hold::FIELDS,
     integrate::FIELDS,
     rest::FIELDS,
+    self_collision::FIELDS,
     wind::FIELDS,
 ];

@@ -42,6 +42,22 @@ impl Domain {
     pub const LIMITS: Self = Self::Counted(16);
     /// One element per piece of a line of springs in a window around pins.
     pub const DIAGONAL_PIECES: Self = Self::Counted(17);
+    /// Triangles and edges of the drawn surface, where cloth may touch itself.
+    pub const ITEMS: Self = Self::Counted(18);
+    /// Buckets of the grids that they are sorted into.
+    pub const BUCKETS: Self = Self::Counted(19);
+    /// One element per vertex and edge of the surface that looks for others, and one more.
+    pub const OWNERS: Self = Self::Counted(20);
+    /// One element per pair of parts that are near each other.
+    pub const PAIRS: Self = Self::Counted(21);
+    /// Blocks of the largest scan.
+    pub const BLOCKS: Self = Self::Counted(22);
+    /// One element per vertex that may touch others.
+    pub const TOUCHING: Self = Self::Counted(23);
+    /// Four words per vertex that may touch others.
+    pub const PUSHES: Self = Self::Counted(24);
+    /// Words of the account of self-collision.
+    pub const OWN_METERS: Self = Self::Counted(25);
 }
 
 impl Sizes {

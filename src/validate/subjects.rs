@@ -153,6 +153,25 @@ pub fn landing(size: u32, settings: Settings) -> Result<Cloth> {
     Ok(cloth)
 }
 
+/// Sheets that lie on each other, in a frame in which they press, a corner held; on the CPU.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`] and [`Cloth::step`].
+pub fn heaped(size: u32, settings: Settings) -> Result<Cloth> {
+    let scene = scene::stack(2 * size.max(4))?;
+    let settings = Settings {
+        substeps: Substeps::Fixed(4),
+        self_collision: settings.self_collision.or(scene.settings.self_collision),
+        ..settings
+    };
+    let mut cloth = Cloth::on_cpu(scene.with_settings(settings))?;
+    cloth.hold(&[0], Hold::Fixed)?;
+    for _ in 0..6 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    Ok(cloth)
+}
+
 /// Whether a vertex of a cloth on the CPU touched a solid in its last substep.
 fn touches(cloth: &Cloth) -> Result<bool> {
     let Some(fields) = cloth.fields() else { return Ok(true) };

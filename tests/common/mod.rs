@@ -119,6 +119,7 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         let settings = Settings { elasticity: Elasticity::Diagonals, damping: 0.001, ..Default::default() };
         cloths.push((format!("diagonals {name}"), cpu(scene, settings)));
     }
+    cloths.push(("own heap".into(), own_heap(size)));
     for (name, elasticity) in
         [("explicit", Elasticity::Explicit), ("implicit", Elasticity::Implicit), ("diagonals", Elasticity::Diagonals)]
     {
@@ -129,6 +130,11 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         cloths.push((format!("crowded {name}"), cloth));
     }
     cloths
+}
+
+/// A heap that presses itself, with a held vertex beside it.
+pub(crate) fn own_heap(size: u32) -> Cloth {
+    taut::validate::heaped(size, Settings::default()).expect("the heap and the settings are valid")
 }
 
 /// A curved sheet with hinges among solids of every kind that move, with every kind of hold.

@@ -60,9 +60,12 @@ impl Pair {
         let mut written = Vec::new();
         for binding in &interface.bindings {
             let name = dispatch.field(&binding.name);
-            self.gpu.write(fields, name)?;
+            let number = fields.index(name)?;
+            if !fields.specs()[number].unordered {
+                self.gpu.write(fields, name)?;
+            }
             if binding.writes {
-                written.push(fields.index(name)?);
+                written.push(number);
             }
         }
         self.gpu.submit_scoped(|encoder| self.gpu.encode_one(encoder, dispatch))??;
@@ -99,6 +102,7 @@ impl Pair {
         }
         let words_each = spec.stride / 4;
         let (old, cpu) = (before.words(number), after.words(number));
+        let largest = if spec.precision == Precision::Fixed { largest_whole } else { largest };
         let floor = (spec.floor)(before)?.max((spec.floor)(after)?);
         let scales: Vec<f32> =
             (0..words_each).map(|word| largest(old, word, words_each).max(largest(cpu, word, words_each))).collect();
@@ -106,6 +110,7 @@ impl Pair {
             let bound = match spec.precision {
                 Precision::Exact => 0.0,
                 Precision::Rounded => BOUND * dispatch.kernel.amplification * scales[index % words_each].max(floor),
+                Precision::Fixed => BOUND * dispatch.kernel.amplification * scales[index % words_each] + FEW_UNITS,
             };
             let excess = excess(&spec, *cpu, *gpu, bound);
             self.agreement.worst = self.agreement.worst.max(excess.min(1.0));
@@ -135,13 +140,24 @@ fn excess(spec: &Spec, cpu: u32, gpu: u32, bound: f32) -> f32 {
     if spec.precision == Precision::Exact {
         return f32::INFINITY;
     }
-    let difference = (f32::from_bits(cpu) - f32::from_bits(gpu)).abs();
+    let difference = match spec.precision {
+        Precision::Fixed => (f64::from(cpu as i32) - f64::from(gpu as i32)).abs() as f32,
+        _ => (f32::from_bits(cpu) - f32::from_bits(gpu)).abs(),
+    };
     // 0 and −0 differ in bits only.
     if difference == 0.0 {
         return 0.0;
     }
     let part = difference / bound;
     if part.is_nan() { f32::INFINITY } else { part }
+}
+
+/// Units by which sums of whole numbers may differ whose terms were rounded apart: one for each of so many.
+const FEW_UNITS: f32 = 32.0;
+
+/// Largest magnitude of one word, as a whole number with a sign.
+fn largest_whole(words: &[u32], word: usize, words_each: usize) -> f32 {
+    words.iter().skip(word).step_by(words_each).map(|word| (*word as i32).unsigned_abs() as f32).fold(0.0, f32::max)
 }
 
 /// Largest magnitude of one word.

@@ -110,6 +110,8 @@ impl Builder<'_> {
                 let key = self.key(field, Some(*index), cloth).unwrap_or_else(|| around.to_owned());
                 self.error(&key, "is too large")
             }
+            Error::Thickness { .. } => self.file.text.error("world.thickness", error.to_string()),
+            Error::Tangled { .. } => self.file.text.error("world.self_collision", error.to_string()),
             Error::StrainLimit { limit, .. } => self.file.text.error(&self.limit_key(*limit), error.to_string()),
             _ => self.file.text.error(around, format!("`{around}`: {}", told(&error))),
         }
@@ -143,7 +145,7 @@ impl Builder<'_> {
             return Some(format!("solver.{}.{field}", table.name()));
         }
         Some(match field {
-            "gravity" | "drag" => format!("world.{field}"),
+            "gravity" | "drag" | "thickness" => format!("world.{field}"),
             "damping" | "shear" | "bending" => format!("{cloth}.{field}"),
             "mass.density" => format!("{cloth}.density"),
             "mass" => format!("{cloth}.masses{at}"),

@@ -218,6 +218,8 @@
 //! |---|---|---|
 //! | `world.gravity` | \[m/s²\] | `[0.0, -9.81, 0.0]` |
 //! | `world.drag` | rate at which still air takes speed \[1/s\] | 0 |
+//! | `world.self_collision` | whether the cloth keeps from passing through itself: [`Settings::self_collision`] | `false` |
+//! | `world.thickness` | distance that two layers then keep \[m\] | 0.002 |
 //! | `wind.velocity` | \[m/s\] | 0 |
 //! | `wind.density` | of the air \[kg/m³\] | 1.2 |
 //! | `wind.drag_coefficient`, `wind.lift_coefficient` | of a face across the wind; of one at 45° | 1.2, 1 |

@@ -320,6 +320,10 @@ fn world(page: &mut Page, settings: &Settings) {
     page.head("[world]", "");
     page.vector("gravity", settings.gravity, "m/s²");
     page.number("drag", settings.drag, "rate at which still air takes speed, 1/s");
+    if let Some(own) = &settings.self_collision {
+        page.unless("self_collision", &true, &false, "cloth does not pass through itself");
+        page.number("thickness", own.thickness, "distance of two layers, m");
+    }
     if let Some(wind) = &settings.wind {
         page.head("[wind]", "");
         page.vector("velocity", wind.velocity, "m/s");

@@ -1,0 +1,370 @@
+//! The fence: half-spaces that no vertex leaves in a substep, so that nothing crosses.
+//!
+//! A pair has a plane between its parts. Each side gets a share of the free space between them, by how much it wants to
+//! go towards the other, and a vertex may go as far as its side's share, and as it lies behind the nearest point of its
+//! side. What goes farther is pushed back along the normal, twice, so that sliding along a layer is left; what is then
+//! still too far is shortened on its whole way, which is the guarantee. Shortening alone stops sliding: with it a sheet
+//! that glides on another without friction stands still.
+//!
+//! The last pass shares out anew, by one state of displacements, so that the shares of all pairs fit together.
+
+use crate::engine::cpu::{Run, Write};
+use crate::engine::fields::Domain;
+use crate::engine::program::{Kernel, Pattern};
+use crate::engine::source::{Constant, Source};
+use crate::error::Result;
+use crate::stage::Recorder;
+use crate::stage::contact::Contact;
+use crate::stage::fields::Vertex;
+use crate::stage::freedom::{left_by, rigid};
+use crate::stage::self_collision::closest::{
+    self, Clearance, EDGES, FLOOR, NEITHER, Nearness, Plane, SHARE, SMALLEST, UNITS, between, closest_weights, fixed,
+    floating, kept, shares, sides,
+};
+use crate::stage::self_collision::meter;
+use crate::stage::self_collision::pairs::{bound_pair, listed};
+use crate::stage::self_collision::reach::driven;
+use crate::vector::{padded, xyz};
+
+static SOURCE: Source =
+    Source::new("fence", include_str!("../../../shaders/fence.wgsl")).shares(&[&closest::SOURCE]).constants(&[
+        ("LEAST_PART", Constant::F32(LEAST_PART)),
+        ("TRIM", Constant::F32(TRIM)),
+        ("PINCH", Constant::F32(PINCH)),
+        ("TRIMMED", Constant::F32(TRIMMED)),
+        ("SPEED_LIMITED", Constant::F32(SPEED_LIMITED)),
+        ("FORCED", Constant::F32(FORCED)),
+        ("PINCHED", Constant::F32(PINCHED)),
+        ("PINCHED_VERTICES", Constant::U32(meter::PINCHED)),
+        ("FIRST_MARK", Constant::U32(meter::TRIMMED - 1)),
+        ("METERS", Constant::U32(meter::COUNT as u32)),
+    ]);
+
+/// Smallest part of the free space that a side gets.
+const LEAST_PART: f32 = 0.05;
+/// Part of what is allowed that a shortened way has: rounding must not lead over it.
+const TRIM: f32 = 0.999;
+/// Part of the thickness by which the fence moves a vertex into a solid that counts as pinching it.
+const PINCH: f32 = 0.01;
+
+/// What the fence did to a vertex: shortened its way.
+const TRIMMED: f32 = 1.0;
+/// Slowed it down: it was faster than the list of pairs is complete for.
+const SPEED_LIMITED: f32 = 2.0;
+/// Nothing, though it went too far: it moves as it must.
+const FORCED: f32 = 3.0;
+/// Moved it into a solid; added to the others.
+const PINCHED: f32 = 4.0;
+
+/// Planes of all pairs.
+pub(super) static AIM_PAIRS: Kernel =
+    Kernel::new("aim_pairs", &SOURCE, aim_pairs_body).pattern(Pattern::Scatter).amplification(AIMED);
+/// What vertices go too far.
+pub(super) static FENCE_PUSH: Kernel =
+    Kernel::new("fence_push", &SOURCE, fence_push_body).pattern(Pattern::Scatter).amplification(AIMED);
+/// Takes it back.
+pub(super) static FENCE_APPLY: Kernel = Kernel::new("fence_apply", &SOURCE, fence_apply_body)
+    .pattern(Pattern::Scatter)
+    .aliases(&[("push_words", "pushes"), ("limit_words", "limits"), ("bound_words", "bounds")]);
+/// What part of their ways vertices may go.
+pub(super) static FENCE_TRIM: Kernel =
+    Kernel::new("fence_trim", &SOURCE, fence_trim_body).pattern(Pattern::Scatter).amplification(AIMED);
+/// Shortens them.
+pub(super) static FENCE_END: Kernel =
+    Kernel::new("fence_end", &SOURCE, fence_end_body).pattern(Pattern::Scatter).aliases(&[("limit_words", "limits")]);
+/// Account of a substep.
+pub(super) static TALLY: Kernel = Kernel::new("tally", &SOURCE, tally_body).pattern(Pattern::Scatter);
+/// Starts the account of a frame.
+pub(super) static BEGIN_TALLY: Kernel = Kernel::new("begin_tally", &SOURCE, begin_tally_body).pattern(Pattern::Group);
+/// Runs what follows where there are pairs.
+static OPEN_PAIRS: Kernel =
+    Kernel::new("open_pairs", &SOURCE, open_pairs_body).pattern(Pattern::Group).aliases(&[("decisions", "guards")]);
+
+/// A normal is a difference of positions over a distance that may be a thousandth of them, and that of nearly parallel
+/// edges turns with the rounding of their directions.
+const AIMED: f32 = 16384.0;
+
+/// Records what runs only where there are pairs.
+pub(super) fn where_pairs(recorder: &mut Recorder<'_>, body: impl FnOnce(&mut Recorder<'_>)) {
+    let open = |recorder: &mut Recorder<'_>, own: u32| {
+        let arguments = [own, recorder.guard(), 0, 0];
+        recorder.dispatch_range(&OPEN_PAIRS, 0..1, arguments);
+    };
+    recorder.repeat_opened(1, open, body);
+}
+
+/// Records the pushes of a round, but for the last of them.
+pub(super) fn push(recorder: &mut Recorder<'_>) {
+    let vertices = recorder.sizes().vertices() as u32;
+    recorder.dispatch(&FENCE_PUSH, Domain::PAIRS);
+    recorder.dispatch_range(&FENCE_APPLY, 0..vertices, [1, 0, 0, 0]);
+    recorder.dispatch(&FENCE_PUSH, Domain::PAIRS);
+}
+
+/// Records the end of a round: after it nothing has crossed.
+pub(super) fn trim(recorder: &mut Recorder<'_>) {
+    let vertices = recorder.sizes().vertices() as u32;
+    recorder.dispatch_range(&FENCE_APPLY, 0..vertices, [0, 1, 0, 0]);
+    recorder.dispatch(&FENCE_TRIM, Domain::PAIRS);
+    recorder.dispatch(&FENCE_END, Domain::VERTICES);
+}
+
+fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
+    let clearance = run.one::<Clearance>("clearance")?;
+    let nearness = run.one::<Nearness>("nearness")?;
+    let pairs = run.read::<[u32; 4]>("pairs")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let displacements = run.read::<[f32; 4]>("displacements")?;
+    let mut planes = run.write::<Plane>("planes")?;
+    let mut offsets = run.write::<[f32; 4]>("offsets")?;
+    let mut pair_loads = run.write::<[f32; 4]>("pair_loads")?;
+    let mut touches = run.write::<u32>("touches")?;
+    let mut bounds = run.write::<u32>("bounds")?;
+    for p in listed(run, nearness) {
+        pair_loads[p] = [0.0; 4];
+        planes[p].distance = 0.0;
+        let (plane, pair) = (planes[p], pairs[p]);
+        let at = pair.map(|vertex| vertices[vertex as usize].position);
+        let weights = closest_weights(plane.kind, at);
+        let share = shares(plane.kind, weights);
+        let way = between(share, at);
+        let apart = way.length();
+        if plane.kind == NEITHER || apart <= SMALLEST {
+            continue;
+        }
+        let normal = way / apart;
+        let along = [0.0, normal.dot(at[1] - at[0]), normal.dot(at[2] - at[0]), normal.dot(at[3] - at[0])];
+        let (low, high) = if plane.kind == EDGES {
+            (along[0].min(along[1]), along[2].max(along[3]))
+        } else {
+            (0.0, along[1].max(along[2].max(along[3])))
+        };
+        if low - high < 0.5 * apart {
+            bound_pair(&mut bounds, plane.thickness, pair, apart);
+            continue;
+        }
+        let side = sides(plane.kind);
+        offsets[p] = std::array::from_fn(|k| if side[k] > 0.0 { along[k] - low } else { high - along[k] });
+        let plane = Plane { normal, distance: low - high, weights, ..plane };
+        planes[p] = plane;
+        let moved = (0..4).map(|k| share[k] * xyz(displacements[pair[k] as usize])).reduce(|a, b| a + b);
+        if plane.distance + normal.dot(moved.unwrap_or_default()) < kept(clearance, &plane) {
+            for vertex in pair {
+                touches[vertex as usize] += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How far the vertices of pairs go towards the other part, and how far they may.
+struct Fence<'a> {
+    nearness: &'a Nearness,
+    pairs: &'a [[u32; 4]],
+    planes: &'a [Plane],
+    offsets: &'a [[f32; 4]],
+    vertices: &'a [Vertex],
+    displacements: &'a [[f32; 4]],
+    holds: &'a [[f32; 4]],
+}
+
+impl<'a> Fence<'a> {
+    fn of(run: &mut Run<'a>) -> Result<Self> {
+        Ok(Self {
+            nearness: run.one::<Nearness>("nearness")?,
+            pairs: run.read::<[u32; 4]>("pairs")?,
+            planes: run.read::<Plane>("planes")?,
+            offsets: run.read::<[f32; 4]>("offsets")?,
+            vertices: run.read::<Vertex>("vertices")?,
+            displacements: run.read::<[f32; 4]>("displacements")?,
+            holds: run.read::<[f32; 4]>("holds")?,
+        })
+    }
+
+    fn driven(&self, vertex: u32) -> bool {
+        driven(&self.vertices[vertex as usize], self.holds[vertex as usize])
+    }
+
+    /// What the vertices of a pair want, and what they are allowed.
+    fn allowance(&self, p: usize) -> ([f32; 4], [f32; 4]) {
+        let (plane, pair, offsets) = (&self.planes[p], self.pairs[p], self.offsets[p]);
+        let side = sides(plane.kind);
+        let (mut wanted, mut need, mut must) = ([0.0; 4], [0.0f32; 2], [0.0f32; 2]);
+        for k in 0..4 {
+            let way = xyz(self.displacements[pair[k] as usize]) - self.nearness.drift;
+            wanted[k] = -side[k] * plane.normal.dot(way);
+            let beyond = wanted[k] - offsets[k];
+            let part = usize::from(side[k] <= 0.0);
+            need[part] = need[part].max(beyond);
+            if self.driven(pair[k]) {
+                must[part] = must[part].max(beyond);
+            }
+        }
+        let free = (SHARE * plane.distance).min(plane.distance - FLOOR * plane.thickness).max(0.0);
+        let both = need[0] + need[1];
+        let part = if both > 0.0 { (need[0] / both.max(SMALLEST)).clamp(LEAST_PART, 1.0 - LEAST_PART) } else { 0.5 };
+        let first = (part * free).max(must[0]).min((free - must[1]).max(must[0]));
+        let second = (free - first).max(0.0);
+        (wanted, std::array::from_fn(|k| offsets[k] + if side[k] > 0.0 { first } else { second }))
+    }
+}
+
+fn fence_push_body(run: &mut Run<'_>) -> Result<()> {
+    let fence = Fence::of(run)?;
+    let mut pushes = run.write::<u32>("pushes")?;
+    let units = UNITS / fence.nearness.radius;
+    for p in listed(run, fence.nearness).filter(|p| fence.planes[*p].distance > 0.0) {
+        let (plane, side) = (&fence.planes[p], sides(fence.planes[p].kind));
+        let (wanted, allowed) = fence.allowance(p);
+        for k in 0..4 {
+            let v = fence.pairs[p][k];
+            let over = wanted[k] - allowed[k];
+            if over > 0.0 && !fence.driven(v) {
+                add(&mut pushes, v, fixed((side[k] * over * units) * plane.normal));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds to the sum of a vertex, and counts it.
+pub(super) fn add(pushes: &mut Write<'_, u32>, vertex: u32, words: [u32; 3]) {
+    let [x, y, z, count] = std::array::from_fn(|word| 4 * vertex as usize + word);
+    for (word, value) in [x, y, z].into_iter().zip(words) {
+        pushes[word] = pushes[word].wrapping_add(value);
+    }
+    pushes[count] += 1;
+}
+
+/// Takes the sum of a vertex, if it has any, and how many there were.
+pub(super) fn take(push_words: &mut Write<'_, u32>, v: usize) -> Option<(glam::Vec3, u32)> {
+    let words = push_words.part(4 * v..4 * v + 4);
+    let [x, y, z, count] = [words[0], words[1], words[2], words[3]];
+    words.fill(0);
+    (count > 0).then(|| (floating([x, y, z]), count))
+}
+
+fn fence_apply_body(run: &mut Run<'_>) -> Result<()> {
+    let [first, last, ..] = run.arguments();
+    let nearness = run.one::<Nearness>("nearness")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let holds = run.read::<[f32; 4]>("holds")?;
+    let bound_words = run.read::<f32>("bound_words")?;
+    let contacts = run.read::<Contact>("contacts")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut push_words = run.write::<u32>("push_words")?;
+    let mut limit_words = run.write::<f32>("limit_words")?;
+    let mut marks = run.write::<[f32; 2]>("marks")?;
+    for v in run.range() {
+        let [mut mark, mut inward] = if first == 1 || nearness.pairs == 0 { [0.0; 2] } else { marks[v] };
+        let before = xyz(displacements[v]);
+        let mut u = before;
+        if let Some((sum, count)) = take(&mut push_words, v) {
+            u += left_by(rigid(holds[v]), (nearness.radius / (UNITS * count as f32)) * sum);
+        }
+        if last == 1 {
+            limit_words[v] = 1.0;
+            let way = u - nearness.drift;
+            let extent = way.length();
+            let most = 0.5 * SHARE * nearness.radius;
+            if driven(&vertices[v], holds[v]) {
+                mark = if extent > most { FORCED } else { mark };
+            } else {
+                if extent > most {
+                    mark = SPEED_LIMITED;
+                }
+                if extent > bound_words[v] {
+                    mark = TRIMMED;
+                }
+                let allowed = most.min(bound_words[v]);
+                if extent > allowed {
+                    u = nearness.drift + (allowed / extent) * way;
+                }
+            }
+        }
+        if contacts[v].solid != 0 {
+            inward -= (u - before).dot(contacts[v].normal);
+        }
+        marks[v] = [mark, inward];
+        displacements[v] = padded(u);
+    }
+    Ok(())
+}
+
+fn fence_trim_body(run: &mut Run<'_>) -> Result<()> {
+    let fence = Fence::of(run)?;
+    let mut limits = run.write::<u32>("limits")?;
+    for p in listed(run, fence.nearness).filter(|p| fence.planes[*p].distance > 0.0) {
+        let (wanted, allowed) = fence.allowance(p);
+        for k in 0..4 {
+            if wanted[k] > allowed[k] {
+                let limit = &mut limits[fence.pairs[p][k] as usize];
+                *limit = (*limit).min((TRIM * (allowed[k].max(0.0) / wanted[k])).to_bits());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fence_end_body(run: &mut Run<'_>) -> Result<()> {
+    let clearance = run.one::<Clearance>("clearance")?;
+    let nearness = run.one::<Nearness>("nearness")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let holds = run.read::<[f32; 4]>("holds")?;
+    let limit_words = run.read::<f32>("limit_words")?;
+    let contacts = run.read::<Contact>("contacts")?;
+    let mut displacements = run.write::<[f32; 4]>("displacements")?;
+    let mut marks = run.write::<[f32; 2]>("marks")?;
+    if nearness.pairs == 0 {
+        return Ok(());
+    }
+    for v in run.range() {
+        let (part, [mut mark, mut inward]) = (limit_words[v], marks[v]);
+        if part < 1.0 {
+            if driven(&vertices[v], holds[v]) {
+                mark = FORCED;
+            } else {
+                let way = xyz(displacements[v]) - nearness.drift;
+                if contacts[v].solid != 0 {
+                    inward += (1.0 - part) * way.dot(contacts[v].normal);
+                }
+                displacements[v] = padded(nearness.drift + part * way);
+                mark = TRIMMED;
+            }
+        }
+        if inward > PINCH * clearance.thickness && mark < PINCHED {
+            mark += PINCHED;
+        }
+        marks[v] = [mark, inward];
+    }
+    Ok(())
+}
+
+fn tally_body(run: &mut Run<'_>) -> Result<()> {
+    let marks = run.read::<[f32; 2]>("marks")?;
+    let mut own_meters = run.write::<u32>("own_meters")?;
+    for v in run.range() {
+        let mut mark = marks[v][0] as u32;
+        if mark >= PINCHED as u32 {
+            mark -= PINCHED as u32;
+            own_meters[meter::PINCHED as usize] += 1;
+        }
+        if mark > 0 {
+            own_meters[(meter::TRIMMED - 1 + mark) as usize] += 1;
+        }
+    }
+    Ok(())
+}
+
+fn begin_tally_body(run: &mut Run<'_>) -> Result<()> {
+    run.write::<u32>("own_meters")?.part(0..meter::COUNT).fill(0);
+    Ok(())
+}
+
+fn open_pairs_body(run: &mut Run<'_>) -> Result<()> {
+    let [own, parent, ..] = run.arguments();
+    let nearness = run.one::<Nearness>("nearness")?;
+    let mut decisions = run.write::<u32>("decisions")?;
+    decisions[own as usize] = if nearness.pairs > 0 { decisions[parent as usize] } else { 0 };
+    Ok(())
+}

@@ -1,0 +1,445 @@
+//! Cloth against cloth: nothing passes through itself.
+//!
+//! **The theorem.** Let x be the positions at the start of a substep and u the displacements, and let the list hold
+//! every vertex and triangle and every two edges of the drawn triangulation, without a common vertex, that are at most
+//! r apart. If nothing touches at x, and
+//!
+//! 1. |u_v − ū| < r/2 for all vertices, with any common ū, and
+//! 2. for every listed pair there is a plane between its parts at x that no vertex of it goes beyond,
+//!
+//! then nothing touches on x + τu, 0 ≤ τ ≤ 1. What is not listed is more than r apart, and its points, convex
+//! combinations of vertices, come nearer by less than r. The parts of a listed pair stay in their half-spaces. And
+//! triangles that share a vertex can only begin to meet by a pair without a common vertex, which is listed. ∎
+//!
+//! Two mechanisms, because one cannot do both:
+//!
+//! - **respond** (`respond.rs`): an inequality per pair that keeps the thickness, with friction; it conserves momentum,
+//!   and ends before it has converged;
+//! - **fence** (`fence.rs`): half-spaces per vertex that make 1 and 2 hold whatever was reached. It comes last.
+//!
+//! ```text
+//! predict → elastic → list of pairs → planes → project → solids → respond → fence ─┬─ within the limit: done
+//!                                                ▲                                 │
+//!                                                └─────────────────────────────────┘  `contact_rounds` times at most
+//! ```
+//!
+//! **What wins**: the fence, then the strain limit, then friction. A tangle would be there for ever; a missed limit is
+//! reported and gone in the next frame. Every state that may be committed is a fenced one.
+//!
+//! **Thickness.** h is the distance of the middle surfaces of two layers, at most half of the shortest edge: thicker
+//! cloth cannot fold. Parts of one piece that are near at rest keep at most half of that distance, so that neighbors
+//! need no exception; they are fenced as all others are. A tenth of it always stays (the floor).
+//!
+//! **Lists have room for a fixed number of pairs.** Where more are found, those that do not fit bound the motion of
+//! their vertices to half of what they may come nearer, in any direction: safe, slow, and reported.
+//!
+//! | symbol | name | unit |
+//! |---|---|---|
+//! | h, μ | `clearance.thickness`, `friction` | m; 1 |
+//! | r, ū | `nearness.radius`, `drift` | m |
+//! | n, d, h of a pair | `planes` | 1; m |
+//! | how far a vertex lies behind the nearest of its side | `offsets` | m |
+//! | friction, pressed | `pair_loads` | m |
+
+mod cells;
+mod closest;
+mod fence;
+mod grid;
+mod pairs;
+mod reach;
+mod respond;
+mod scan;
+
+use crate::engine::fields::{Domain, Fields, Inputs, Sizes, Spec};
+use crate::error::{Error, Result, within};
+use crate::mesh::Mesh;
+use crate::mesh::surface::{Crossing, Surface};
+use crate::stage::{Recorder, Stage, magnitude, phase};
+use cells::{Extent, Sorted};
+use closest::{Clearance, Nearness, Plane};
+
+/// Words of the account of a frame.
+pub(crate) mod meter {
+    /// Most pairs that were found at once.
+    pub(crate) const PAIRS: u32 = 0;
+    /// Pairs that there was no room for.
+    pub(crate) const OVERFLOWED: u32 = 1;
+    /// Lists that were made.
+    pub(crate) const REBUILDS: u32 = 2;
+    /// Vertices that were moved into a solid.
+    pub(crate) const PINCHED: u32 = 3;
+    /// Vertices whose way was shortened; those that were too fast and those that moved as they must follow.
+    pub(crate) const TRIMMED: u32 = 4;
+    /// Vertices that were slowed down.
+    pub(crate) const SPEED_LIMITED: u32 = 5;
+    /// Vertices that went too far because they must.
+    pub(crate) const FORCED: u32 = 6;
+    /// Number of words.
+    pub(crate) const COUNT: usize = 8;
+}
+
+/// Its fields.
+pub(crate) const FIELDS: &[Spec] = &[
+    Spec::of::<Clearance>("clearance", Domain::Fixed(1), "what self-collision is told").input(),
+    Spec::of::<Nearness>("nearness", Domain::Fixed(1), "what a substep looks for, and what it found"),
+    Spec::of::<u32>("motion_box", Domain::Fixed(reach::BOX), "boxes of displacements, ordered as words").exact(),
+    Spec::of::<f32>("extents", Domain::Fixed(4), "largest radius of triangles and of edges [m]"),
+    Spec::of::<[u32; 4]>("features", Domain::ITEMS, "corners of triangles, then ends of edges").exact(),
+    Spec::of::<Extent>("boxes", Domain::ITEMS, "boxes of triangles and edges [m]"),
+    Spec::of::<u32>("cells", Domain::ITEMS, "cells of triangles and edges, packed").exact(),
+    Spec::of::<u32>("bucket_starts", Domain::BUCKETS, "places before each bucket; after the sort, its end").exact(),
+    Spec::of::<u32>("block_sums", Domain::BLOCKS, "sums of the blocks of a scan").exact(),
+    Spec::of::<u32>("unordered", Domain::ITEMS, "items by bucket").unordered(),
+    Spec::of::<Sorted>("sorted", Domain::ITEMS, "items by bucket and number").exact(),
+    Spec::of::<u32>("pair_starts", Domain::OWNERS, "pairs before those of each vertex and edge").exact(),
+    Spec::of::<[u32; 4]>("pairs", Domain::PAIRS, "vertices of pairs").exact(),
+    Spec::of::<Plane>("planes", Domain::PAIRS, "planes between the parts of pairs").floor(|_| Ok(1.0)),
+    // The normal of nearly parallel edges turns with the rounding of their directions: whole edges enter.
+    Spec::of::<[f32; 4]>("offsets", Domain::PAIRS, "how far vertices of pairs lie behind the nearest of them [m]")
+        .floor(magnitude::rest),
+    Spec::of::<[f32; 4]>("pair_loads", Domain::PAIRS, "what friction holds, w: what presses [m]")
+        .floor(magnitude::grain),
+    Spec::of::<[f32; 4]>("rest_places", Domain::TOUCHING, "positions at rest [m], w: twice the piece, + 1 if tangled")
+        .exact(),
+    Spec::of::<u32>("touches", Domain::TOUCHING, "pairs that press a vertex").exact(),
+    Spec::of::<f32>("bounds", Domain::TOUCHING, "how far a vertex may move where pairs are not listed [m]"),
+    Spec::of::<f32>("limits", Domain::TOUCHING, "part of its way that a vertex may go"),
+    Spec::of::<[f32; 2]>("marks", Domain::TOUCHING, "what the fence did, and how far into a solid [m]"),
+    Spec::of::<u32>("pushes", Domain::PUSHES, "sums of pushes in units, and their number").fixed(),
+    Spec::of::<u32>("own_meters", Domain::OWN_METERS, "account of self-collision in this frame").exact(),
+];
+
+/// What happens to cloth that passes through itself from the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tangles {
+    /// It is refused, and the error names a place.
+    #[default]
+    Refuse,
+    /// Parts whose vertices all belong to such places are left alone, by the response and by the fence; everything else
+    /// is as safe as it always is. What is tangled stays so until something pulls it apart.
+    Ignore,
+}
+
+/// How cloth keeps from passing through itself; see the [module](self).
+///
+/// ```
+/// use taut::{Cloth, FrameInput, SelfCollision, Settings, scene};
+///
+/// let own = SelfCollision { thickness: 0.004, ..Default::default() };
+/// let settings = Settings { self_collision: Some(own), ..Default::default() };
+/// let mut cloth = Cloth::on_cpu(scene::hang(8)?.with_settings(settings))?;
+/// cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
+/// let report = cloth.snapshot()?.report.self_collision.ok_or("it is on")?;
+/// assert_eq!(report.forced, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SelfCollision {
+    /// Distance that the middle surfaces of two layers keep \[m\]; at most half of the shortest edge is used, and
+    /// [`SelfReport::thickness`] tells how much.
+    pub thickness: f32,
+    /// Coefficient of Coulomb friction of cloth on cloth.
+    pub friction: f32,
+    /// Pairs of near parts that there is room for, as a multiple of the number of vertices; each takes 80 bytes. Where
+    /// more are found, vertices are slowed down and [`SelfReport::overflowed`] counts them.
+    pub pairs_per_vertex: f32,
+    /// What happens to cloth that passes through itself from the start.
+    pub tangles: Tangles,
+}
+
+impl Default for SelfCollision {
+    fn default() -> Self {
+        Self { thickness: 0.002, friction: 0.3, pairs_per_vertex: 32.0, tangles: Tangles::default() }
+    }
+}
+
+/// What self-collision did in a frame; counts are sums over its substeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SelfReport {
+    /// Thickness that is used \[m\].
+    pub thickness: f32,
+    /// Most pairs of near parts at once.
+    pub pairs: u32,
+    /// Pairs that there was no room for.
+    pub overflowed: u32,
+    /// Vertices whose way was shortened so that they cross nothing.
+    pub trimmed: u32,
+    /// Vertices that were slowed down because they were faster than pairs are looked for.
+    pub speed_limited: u32,
+    /// Pinned or held vertices that were driven towards other cloth farther than it could give way. Only these can
+    /// cross.
+    pub forced: u32,
+    /// Vertices that were moved into a solid, because cloth was in the way.
+    pub pinched: u32,
+    /// Lists of pairs that were made.
+    pub rebuilds: u32,
+}
+
+impl SelfReport {
+    pub(crate) fn new(thickness: f32, meters: &[u32]) -> Self {
+        let word = |number: u32| meters.get(number as usize).copied().unwrap_or_default();
+        Self {
+            thickness,
+            pairs: word(meter::PAIRS),
+            overflowed: word(meter::OVERFLOWED),
+            trimmed: word(meter::TRIMMED),
+            speed_limited: word(meter::SPEED_LIMITED),
+            forced: word(meter::FORCED),
+            pinched: word(meter::PINCHED),
+            rebuilds: word(meter::REBUILDS),
+        }
+    }
+}
+
+/// Largest radius of the list as a part of the shortest edge: from 0.707 on, flat cloth lists its own neighbors.
+const FARTHEST: f32 = 0.7;
+/// Motion of a substep as a part of the thickness.
+const STRIDE: f32 = 0.5;
+/// Longest substep \[s\].
+const LONGEST: f64 = 1.0 / 720.0;
+/// Largest speed relative to the common one that substeps are added for \[m/s\].
+const FASTEST: f64 = 4.0;
+/// Most pairs per vertex that there may be room for.
+const MOST_PAIRS: f32 = 1000.0;
+/// Largest thickness as a part of the shortest edge.
+const THICKEST: f32 = 0.5;
+/// Rounding steps of the largest coordinate in the smallest thickness: a tenth of it, which always stays, has 40.
+const LEAST_STEPS: f32 = 400.0;
+
+impl SelfCollision {
+    /// Checks the values.
+    pub(crate) fn validate(&self) -> Result<()> {
+        let Self { thickness, friction, pairs_per_vertex, tangles: _ } = *self;
+        within("thickness", thickness.into(), thickness > 0.0 && thickness <= 1e3, "above 0 and at most 1000 m")?;
+        within("friction", friction.into(), (0.0..=100.0).contains(&friction), "in [0, 100]")?;
+        let room = (0.0..=MOST_PAIRS).contains(&pairs_per_vertex);
+        within("pairs_per_vertex", pairs_per_vertex.into(), room, "in [0, 1000]")
+    }
+
+    /// Thickness that cloth of this shortest edge has \[m\].
+    pub(crate) fn effective(&self, shortest: f32) -> f32 {
+        self.thickness.min(THICKEST * shortest)
+    }
+
+    /// Motion that a substep should have at most, relative to what all vertices have in common \[m\]. With more, pairs
+    /// are many and layers meet deep inside of each other: in a heap of 24 × 24 vertices and 4 mm, fixed 8, 12 and 24
+    /// substeps per frame list up to 52, 40 and 18 pairs per vertex, and 14, 3 and none of 60 frames miss the limit.
+    fn stride(&self, shortest: f32) -> f32 {
+        STRIDE * self.effective(shortest)
+    }
+
+    /// Fewest substeps of a frame of so many seconds. A stack of six sheets misses its limit in 6 of 60 frames with 4
+    /// substeps, and in none with 8.
+    pub(crate) fn least_substeps(seconds: f64) -> f64 {
+        (seconds / LONGEST).ceil()
+    }
+
+    /// Most substeps that speed may ask for in a frame of so many seconds.
+    pub(crate) fn most_substeps(&self, shortest: f64, seconds: f64) -> f64 {
+        (seconds * FASTEST / f64::from(self.stride(shortest as f32))).ceil()
+    }
+
+    /// Refuses a thickness that positions of this rounding step \[m\] cannot hold.
+    pub(crate) fn check_thickness(&self, shortest: f32, step: f32) -> Result<()> {
+        let (thickness, least) = (self.effective(shortest), LEAST_STEPS * step);
+        if thickness < least { Err(Error::Thickness { thickness, least }) } else { Ok(()) }
+    }
+
+    /// Pairs that there is room for.
+    fn capacity(&self, vertices: usize) -> usize {
+        ((f64::from(self.pairs_per_vertex.clamp(0.0, MOST_PAIRS)) * vertices as f64).ceil() as usize).max(1)
+    }
+}
+
+/// Edges of the drawn triangles, each once.
+fn surface_edges(triangles: &[[u32; 3]]) -> Vec<[u32; 2]> {
+    let sides = triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
+    let mut edges: Vec<[u32; 2]> = sides.map(|[a, b]| [a.min(b), a.max(b)]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    edges
+}
+
+/// Number of buckets for so many items.
+fn buckets(items: usize) -> usize {
+    items.next_power_of_two()
+}
+
+impl Sizes {
+    /// With what self-collision needs, if there is any.
+    #[must_use]
+    pub(crate) fn with_self_collision(self, mesh: &Mesh, settings: Option<&SelfCollision>) -> Self {
+        let triangles = mesh.triangles();
+        let Some(settings) = settings.filter(|_| !triangles.is_empty()) else { return self };
+        let (vertices, edges) = (mesh.vertex_count(), surface_edges(&triangles).len());
+        let buckets = buckets(triangles.len()) + buckets(edges);
+        let owners = vertices + edges + 1;
+        self.with(Domain::ITEMS, triangles.len() + edges)
+            .with(Domain::BUCKETS, buckets)
+            .with(Domain::OWNERS, owners)
+            .with(Domain::PAIRS, settings.capacity(vertices))
+            .with(Domain::BLOCKS, scan::blocks(buckets.max(owners)))
+            .with(Domain::TOUCHING, vertices)
+            .with(Domain::PUSHES, 4 * vertices)
+            .with(Domain::OWN_METERS, meter::COUNT)
+    }
+
+    /// Whether cloth may touch itself.
+    pub(crate) fn touches_itself(&self) -> bool {
+        self.of(Domain::ITEMS) > 0
+    }
+}
+
+/// Connected piece of every vertex, by the lowest vertex of it.
+fn pieces(vertices: usize, triangles: &[[u32; 3]]) -> Vec<u32> {
+    let mut parents: Vec<u32> = (0..vertices as u32).collect();
+    fn root(parents: &mut [u32], mut vertex: u32) -> u32 {
+        while parents[vertex as usize] != vertex {
+            let parent = parents[vertex as usize];
+            parents[vertex as usize] = parents[parent as usize];
+            vertex = parent;
+        }
+        vertex
+    }
+    for &[a, b, c] in triangles {
+        for other in [b, c] {
+            let (one, other) = (root(&mut parents, a), root(&mut parents, other));
+            parents[one.max(other) as usize] = one.min(other);
+        }
+    }
+    let mut numbers = vec![u32::MAX; vertices];
+    let mut count = 0;
+    (0..vertices as u32)
+        .map(|vertex| {
+            let number = &mut numbers[root(&mut parents, vertex) as usize];
+            if *number == u32::MAX {
+                *number = count;
+                count += 1;
+            }
+            *number
+        })
+        .collect()
+}
+
+/// Fills the fields of a cloth that starts at these positions.
+///
+/// # Errors
+/// [`Error::Tangled`] if it passes through itself and may not.
+pub(crate) fn fill(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision, fields: &mut Fields) -> Result<()> {
+    let triangles = mesh.triangles();
+    if !fields.sizes().touches_itself() {
+        return Ok(());
+    }
+    let mut tangled = vec![false; mesh.vertex_count()];
+    for Crossing { edge, triangle, .. } in check_tangles(mesh, start, settings)? {
+        edge.into_iter().chain(triangle).for_each(|vertex| tangled[vertex as usize] = true);
+    }
+    let edges = surface_edges(&triangles);
+    let features = triangles.iter().map(|&[a, b, c]| [a, b, c, c]).chain(edges.iter().map(|&[a, b]| [a, b, b, b]));
+    for (row, feature) in fields.get_mut::<[u32; 4]>("features")?.iter_mut().zip(features) {
+        *row = feature;
+    }
+    let pieces = pieces(mesh.vertex_count(), &triangles);
+    let places = fields.get_mut::<[f32; 4]>("rest_places")?;
+    for (vertex, (place, [x, y, z])) in places.iter_mut().zip(mesh.positions()).enumerate() {
+        *place = [*x, *y, *z, (2 * pieces[vertex] + u32::from(tangled[vertex])) as f32];
+    }
+    Ok(())
+}
+
+/// Crossings of a cloth at these positions, where they are allowed.
+///
+/// # Errors
+/// [`Error::Tangled`] where they are not.
+pub(crate) fn check_tangles(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision) -> Result<Vec<Crossing>> {
+    let crossings = Surface::new(mesh).crossings(start)?;
+    match crossings.first() {
+        Some(first) if settings.tangles == Tangles::Refuse => {
+            let (edge, triangle) = (first.edge, first.triangle);
+            Err(Error::Tangled { crossings: crossings.len(), edge, triangle })
+        }
+        _ => Ok(crossings),
+    }
+}
+
+/// The start of a frame, and what is told for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BeginOwn {
+    pub(crate) settings: SelfCollision,
+    /// Shortest edge \[m\].
+    pub(crate) shortest: f32,
+    /// Number of elements of every domain.
+    pub(crate) sizes: Sizes,
+}
+
+impl Stage for BeginOwn {
+    fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
+        let Self { settings, shortest, sizes } = *self;
+        let edges = sizes.of(Domain::ITEMS) - sizes.triangles();
+        let clearance = Clearance {
+            thickness: settings.effective(shortest),
+            friction: settings.friction,
+            farthest: FARTHEST * shortest,
+            stride: settings.stride(shortest),
+            vertices: sizes.vertices() as u32,
+            padding: 0,
+            triangles: sizes.triangles() as u32,
+            capacity: sizes.of(Domain::PAIRS) as u32,
+            triangle_buckets: buckets(sizes.triangles()) as u32,
+            edge_buckets: buckets(edges) as u32,
+        };
+        inputs.set("clearance", clearance)
+    }
+
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch_range(&fence::BEGIN_TALLY, 0..1, [0; 4]);
+    }
+}
+
+/// The list of pairs and their planes, after the prediction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detect;
+
+impl Stage for Detect {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch(&reach::BOUND_MOTION, Domain::VERTICES);
+        recorder.dispatch_range(&reach::SET_REACH, 0..1, [0; 4]);
+        grid::record(recorder);
+        pairs::record(recorder);
+        recorder.dispatch(&fence::AIM_PAIRS, Domain::PAIRS);
+    }
+}
+
+/// The end of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndOwn;
+
+impl Stage for EndOwn {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        recorder.dispatch_range(&reach::NOTE_REACH, 0..1, [0; 4]);
+    }
+}
+
+/// Records response and fence, after a projection and the solids.
+pub(crate) fn pass(recorder: &mut Recorder<'_>, frictionless: bool) {
+    recorder.set_phase(phase::CONTACT);
+    fence::where_pairs(recorder, |recorder| {
+        respond::press(recorder, frictionless);
+        fence::push(recorder);
+    });
+    fence::trim(recorder);
+    recorder.set_phase(phase::PROJECTION);
+}
+
+/// The end of a substep, after the commit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calm;
+
+impl Stage for Calm {
+    fn record(&self, recorder: &mut Recorder<'_>) {
+        fence::where_pairs(recorder, respond::calm);
+        recorder.dispatch(&fence::TALLY, Domain::VERTICES);
+    }
+}
