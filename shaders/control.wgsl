@@ -122,8 +122,8 @@ fn end_substep() {
 @compute @workgroup_size(GROUP)
 fn judge_strain(invocation: Invocation) {
     let found = folded(invocation.lane);
-    let strain = found.x;
     let insane = found.y > 0.0;
+    let strain = select(found.x, UNMEASURED, insane);
     if (invocation.lane > 0u) {
         return;
     }
@@ -132,6 +132,8 @@ fn judge_strain(invocation: Invocation) {
     if (decisions[range.guard] == 0u) {
         return;
     }
+    // A state that was measured before, and kept, will be taken instead; contact measures again.
+    let kept = range.arguments.w == 1u || meters[0].best < UNMEASURED;
     totals[STRAIN] = vec4<f32>(strain, 0.0, 0.0, 0.0);
     meters[0].strain = strain;
     if (range.arguments.w == 1u) {
@@ -145,7 +147,7 @@ fn judge_strain(invocation: Invocation) {
     if (range.arguments.y != 0u && decisions[range.arguments.y] != 0u && unsolved) {
         meters[0].exhausted += 1u;
     }
-    if (insane) {
+    if (insane && !kept) {
         faults[0] = 1u;
     }
     // What is not finite does not become so.

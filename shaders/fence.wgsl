@@ -159,7 +159,7 @@ fn fence_apply(invocation: Invocation) {
         let extent = length(way);
         let most = 0.5 * SHARE * nearness.radius;
         if (driven(v)) {
-            mark.x = select(mark.x, FORCED, extent > most);
+            mark.x = select(mark.x, FORCED, extent > min(most, bound_words[v]));
         } else {
             if (extent > most) {
                 mark.x = SPEED_LIMITED;

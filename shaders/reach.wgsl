@@ -72,7 +72,7 @@ fn note_reach() {
     if (!running()) {
         return;
     }
-    let wanted = HASTE * found_nearness[0].fastest * frame.dt / clearance.stride;
+    let wanted = min(HASTE * found_nearness[0].fastest * frame.dt / clearance.stride, f32(frame.most_substeps));
     times[0].load = max(times[0].load, wanted * wanted / (frame.load_scale * frame.load_margin));
     found_nearness[0].fastest = 0.0;
 }

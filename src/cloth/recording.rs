@@ -139,13 +139,9 @@ impl Writer<'_> {
     pub(super) fn every_kernel(&self, plan: &Plan) -> Result<Program> {
         let settings = &self.settings.with_all_forces();
         let topology = &self.basis.topology;
-        // Holds may bring windows where the mesh has none.
+        // Holds may bring windows where the mesh has none, and kernels that its own do not need.
         let sample = Windows::sample(&topology.diagonals);
-        let windows = if self.windows.0.passes.is_empty() && Windows::possible(&topology.yarns) {
-            (&sample, 0)
-        } else {
-            self.windows
-        };
+        let windows = if Windows::possible(&topology.yarns) { (&sample, 0) } else { self.windows };
         let mut items = Vec::new();
         for [implicit, diagonals] in [[false, false], [true, false], [false, true]] {
             let diagonals = diagonals && topology.diagonals.pay();

@@ -279,7 +279,8 @@ impl Substeps {
         let shown = if smooth { still } else { still.max(at_least(seconds / LONGEST_ALONG)) };
         let shown = shown.max(crest);
         let fixed = matches!(self, Self::Fixed(_));
-        let free = fixed || bounds.windowed && !bounds.touched && !bounds.bends();
+        let even = bounds.grading == 1.0;
+        let free = fixed || bounds.windowed && even && !bounds.touched && !bounds.bends();
         let fits = |count: f64, others: f64| count <= cap && (free || count <= 4.0 * others);
         let diagonals = match elasticity {
             Elasticity::Explicit | Elasticity::Implicit => false,

@@ -34,7 +34,7 @@
 use std::ops::Range;
 
 use super::diagonals::Diagonals;
-use super::yarns::Yarns;
+use super::yarns::{Yarn, Yarns};
 use super::{Link, Mesh};
 use crate::engine::layout::GROUP;
 
@@ -155,10 +155,9 @@ impl Windows {
         // Windows of radii 4, 8 … n/4 have less than n pieces of a family together, and n/2 those up to n/8, beside the
         // small ones; a comb has n. A window of radius r has 4r + 1 diagonals of a family.
         let n = yarns.longest() as usize + 1;
-        let pins = self.around.len() + HOLDS;
         let each = if n >= THOROUGH { 7 * n } else { 5 * n };
-        let sheared = if diagonals.pay() { pins * (5 * n + 64) } else { 0 };
-        [self.pieces.len().max(pins * (each + 160)), self.diagonal_pieces.len().max(sheared)]
+        let sheared = if diagonals.pay() { HOLDS * (5 * n + 64) } else { 0 };
+        [self.pieces.len() + HOLDS * (each + 160), self.diagonal_pieces.len() + sheared]
     }
 
     /// Passes with every kernel that windows may need, for those who prepare them.
@@ -394,8 +393,15 @@ impl<'a> Crossings<'a> {
     fn pieces(&self, family: usize, marks: &[bool]) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for yarn in self.yarns.families[family].clone() {
-            let edges = self.yarns.yarns[yarn as usize].edges.clone();
-            marked(yarn, edges, &self.yarns.edges, marks, &mut pieces);
+            let Yarn { edges, closed } = self.yarns.yarns[yarn as usize].clone();
+            let first = pieces.len();
+            marked(yarn, edges.clone(), &self.yarns.edges, marks, &mut pieces);
+            // Where a closed yarn starts and ends, two pieces would share a vertex.
+            if closed && pieces.len() > first + 1 && pieces[first].edges.start == edges.start {
+                let last = pieces.len() - 1;
+                pieces[last].edges.end = pieces[last].edges.end.min(edges.end - 1);
+                pieces.retain(|piece| !piece.edges.is_empty());
+            }
         }
         pieces
     }

@@ -254,6 +254,9 @@ fn judge_strain_body(run: &mut Run<'_>) -> Result<()> {
     if decisions[guard] == 0 {
         return Ok(());
     }
+    // A state that was measured before, and kept, will be taken instead; contact measures again.
+    let kept = passing == 1 || meters[0].best < UNMEASURED;
+    let strain = if insane > 0.0 { UNMEASURED } else { strain };
     totals[sums::STRAIN as usize] = [strain, 0.0, 0.0, 0.0];
     meters[0].strain = strain;
     if passing == 1 {
@@ -266,7 +269,7 @@ fn judge_strain_body(run: &mut Run<'_>) -> Result<()> {
     if inner != 0 && decisions[inner as usize] != 0 && unsolved {
         meters[0].exhausted += 1;
     }
-    if insane > 0.0 {
+    if insane > 0.0 && !kept {
         faults[0] = 1;
     }
     // What is not finite does not become so.

@@ -268,7 +268,7 @@ fn fence_apply_body(run: &mut Run<'_>) -> Result<()> {
             let extent = way.length();
             let most = 0.5 * SHARE * nearness.radius;
             if driven(&vertices[v], holds[v]) {
-                mark = if extent > most { FORCED } else { mark };
+                mark = if extent > most.min(bound_words[v]) { FORCED } else { mark };
             } else {
                 if extent > most {
                     mark = SPEED_LIMITED;

@@ -102,7 +102,7 @@ fn note_reach_body(run: &mut Run<'_>) -> Result<()> {
     let frame = run.one::<Frame>("frame")?;
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let mut times = run.write::<Clock>("times")?;
-    let wanted = HASTE * found_nearness[0].fastest * frame.dt / clearance.stride;
+    let wanted = (HASTE * found_nearness[0].fastest * frame.dt / clearance.stride).min(frame.most_substeps as f32);
     times[0].load = times[0].load.max(wanted * wanted / (frame.load_scale * frame.load_margin));
     found_nearness[0].fastest = 0.0;
     Ok(())

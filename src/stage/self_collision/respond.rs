@@ -1,8 +1,8 @@
 //! What parts of the cloth do to each other where they touch: an inequality per pair, with Coulomb friction.
 //!
 //! Gap = d + n·Σ b_k u_k − h ≥ 0 ⟂ pressed ≥ 0, b the weights of the closest points, positive on one side and negative
-//! on the other, together 0. A sweep lets every pair correct ω = 1.5/count of its gap, count the largest number of pairs
-//! that press one of its vertices, and sums what its vertices get in whole numbers, which no order changes. The
+//! on the other, together 0. A sweep lets every pair correct ω = 1.5/count of its gap, count the largest number of
+//! pairs that press one of its vertices, and sums what its vertices get in whole numbers, which no order changes. The
 //! multiplier may shrink again, so that nothing sticks. Because ω belongs to the pair, momentum is kept; a part of its
 //! own for each vertex lost 97 % of it in two sheets that meet in space.
 //!
