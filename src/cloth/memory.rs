@@ -130,6 +130,7 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
         yarns: (0..families).map(yarn).collect(),
         families: (0..families).map(|number| number..number + 1).collect(),
         between_pins: true,
+        locked: 0,
     };
     let lines = if sizes.springs() > 0 { families } else { 0 };
     let lines = Diagonals {

@@ -56,7 +56,7 @@ impl Diagonals {
             _ => false,
         };
         let mut paths = Vec::new();
-        for mut path in trace(mesh.vertex_count(), mesh.springs(), apart) {
+        for mut path in trace(mesh.vertex_count(), mesh.springs(), apart, |_, _| Vec::new()) {
             if path.closed() {
                 let last = path.vertices.len() - 2;
                 let cut = Path { links: path.links.split_off(last), vertices: path.vertices[last..].to_vec() };

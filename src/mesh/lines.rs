@@ -10,7 +10,12 @@ use crate::mesh::Link;
 use crate::mesh::coloring::first_gap;
 
 /// For each link the one that goes on at its tail and at its head, `u32::MAX` where the line ends.
-fn followers(vertex_count: usize, links: &[Link], apart: impl Fn(u32, u32, u32) -> bool) -> Vec<[u32; 2]> {
+fn followers(
+    vertex_count: usize,
+    links: &[Link],
+    apart: impl Fn(u32, u32, u32) -> bool,
+    joined: impl Fn(u32, &[u32]) -> Vec<[u32; 2]>,
+) -> Vec<[u32; 2]> {
     let mut around: Vec<Vec<u32>> = vec![Vec::new(); vertex_count];
     for (index, link) in links.iter().enumerate() {
         around[link.tail as usize].push(index as u32);
@@ -19,11 +24,17 @@ fn followers(vertex_count: usize, links: &[Link], apart: impl Fn(u32, u32, u32) 
     let mut next = vec![[u32::MAX; 2]; links.len()];
     for (vertex, around) in (0..).zip(&around) {
         let follower = |link: u32| follower(link, around, |other| apart(link, other, vertex));
+        let mut loose = Vec::new();
         for &link in around {
             // Both must agree: a line that comes back must find the way it went.
-            if let Some(on) = follower(link).filter(|on| follower(*on) == Some(link)) {
-                next[link as usize][side_of(&links[link as usize], vertex)] = on;
+            match follower(link).filter(|on| follower(*on) == Some(link)) {
+                Some(on) => next[link as usize][side_of(&links[link as usize], vertex)] = on,
+                None => loose.push(link),
             }
+        }
+        for [link, other] in joined(vertex, &loose) {
+            next[link as usize][side_of(&links[link as usize], vertex)] = other;
+            next[other as usize][side_of(&links[other as usize], vertex)] = link;
         }
     }
     next
@@ -54,9 +65,15 @@ impl Path {
 }
 
 /// Traces lines, in the order of their smallest link. At a vertex a link goes on as the only other one there that is
-/// `apart` from it, said of two links and the vertex.
-pub(super) fn trace(vertex_count: usize, links: &[Link], apart: impl Fn(u32, u32, u32) -> bool) -> Vec<Path> {
-    let next = followers(vertex_count, links, apart);
+/// `apart` from it, said of two links and the vertex. Of the links at a vertex that end there all the same, `joined`
+/// says which pairs go on from each other.
+pub(super) fn trace(
+    vertex_count: usize,
+    links: &[Link],
+    apart: impl Fn(u32, u32, u32) -> bool,
+    joined: impl Fn(u32, &[u32]) -> Vec<[u32; 2]>,
+) -> Vec<Path> {
+    let next = followers(vertex_count, links, apart, joined);
     let mut taken = vec![false; links.len()];
     // The path that last came through a vertex: none may cross itself.
     let mut visited = vec![u32::MAX; vertex_count];

@@ -39,6 +39,7 @@ pub struct Woven<'a> {
     families: &'a [ops::Range<u32>],
     longest_yarn: u32,
     between_pins: bool,
+    locked: u32,
     family_edges: Vec<ops::Range<u32>>,
     windows: Option<&'a Windows>,
     diagonals: &'a [ops::Range<u32>],
@@ -56,6 +57,7 @@ impl<'a> Woven<'a> {
             families: &yarns.families,
             longest_yarn: yarns.longest(),
             between_pins: yarns.between_pins,
+            locked: yarns.locked,
             family_edges: yarns.family_edges(),
             windows: None,
             diagonals: &[],
@@ -109,6 +111,11 @@ impl<'a> Recorder<'a> {
     /// Whether a yarn runs from one pin to another ([`Yarns::between_pins`]).
     pub fn between_pins(&self) -> bool {
         self.about.between_pins
+    }
+
+    /// How many edges lie in triangles that lock ([`Yarns::locked`]).
+    pub fn locked(&self) -> u32 {
+        self.about.locked
     }
 
     /// What there is around pins; `None` where no pin stands alone.
