@@ -66,7 +66,8 @@
 //! The rule: springs go along diagonals where these are in at most four families, no load comes together, and that
 //! takes three quarters of the substeps of explicit ones or fewer; also where it comes together in windows, if it takes
 //! half or fewer (from about 50 N/m on), because windows that solve springs are larger; otherwise they are explicit.
-//! With windows that is all, where there are no solids and no bending, because the linear solve gains energy there.
+//! With windows that is all, on even meshes where there are no solids and no bending, because the linear solve gains
+//! energy there.
 //! Otherwise, where shear would ask for more than four times the substeps of the other bounds, or for more than the
 //! caller allows, it is left to the linear solve, as it is on meshes whose springs lie on no lines. With damping and
 //! second-order steps nothing may be explicit: there springs go along diagonals, or by the linear solve where load
@@ -290,7 +291,8 @@ impl Substeps {
             Elasticity::Auto => along.is_some_and(|count| {
                 let saving = if bounds.gathered { SAVING_WINDOWED } else { SAVING };
                 let saves = !fixed && saving * count.max(shown).max(weight) <= shear.max(calm);
-                let wins = if bounds.gathered { bounds.windowed && !smooth && saves } else { smooth || saves };
+                let around = bounds.windowed && even && !smooth;
+                let wins = if bounds.gathered { around && saves } else { smooth || saves };
                 let wins = wins || !smooth && shear > cap;
                 fits(count, calm.max(shown)) && wins
             }),
