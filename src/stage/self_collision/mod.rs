@@ -198,7 +198,7 @@ const FARTHEST: f32 = 0.7;
 /// Motion of a substep as a part of the thickness.
 const STRIDE: f32 = 0.5;
 /// Longest substep \[s\].
-const LONGEST: f64 = 1.0 / 720.0;
+const LONGEST: f64 = 1.0 / 780.0;
 /// Largest speed relative to the common one that substeps are added for \[m/s\].
 const FASTEST: f64 = 4.0;
 /// Most pairs per vertex that there may be room for.
