@@ -759,9 +759,9 @@ mod tests {
     fn all_fields() -> Vec<(String, String)> {
         let mut found = Vec::new();
         fields(&full().to_json(), "", "", &mut found);
-        // 7 of the file, 14 of the machine, 15 of the adapter, 1 of the roofline, 27 of the row, 2 × 5 of its samples,
-        // 4 of its detail, 2 of the paper, 6 of a curve, 4 of a finding.
-        assert_eq!(found.len(), 90);
+        // 7 of the file, 14 of the machine, 15 of the adapter, 1 of the roofline, 30 of the row, 2 × 5 of its samples,
+        // 4 of its detail, 8 parts of its time, 2 of the paper, 6 of a curve, 4 of a finding.
+        assert_eq!(found.len(), 101);
         found
     }
 
@@ -876,12 +876,13 @@ mod tests {
         assert_eq!(
             lines[1],
             "solvers,hang,20,400,fast-projection,llvmpipe,0.01,0.0099,0.004,true,60,0,5,0.5,0.275,0.725,0.125,0.2,0.2,0.2,0.0,\
-             600,1200,48000,7,9007199254740993,123456789,0.25,-1e-5,0.75,1.5,held,kept,0.001,7750.0,true"
+             600,1200,48000,7,9007199254740993,9007199254740995,7,123456789,0.25,-1e-5,0.75,1.5,held,kept,0.001,7750.0,\
+             0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,true"
         );
         assert_eq!(lines[2].split("\"a \"\"b\"\", c\"").count(), 2);
         // One more than between the cells: that within the quotes.
         assert_eq!(lines[2].matches(',').count(), COLUMNS.len());
-        assert!(lines[2].ends_with(",0,,,,0.1,,,,,,true"), "{}", lines[2]);
+        assert!(lines[2].ends_with(",0,0,,,,,0.1,,,,,,,,,,,,,,true"), "{}", lines[2]);
     }
 
     #[test]
