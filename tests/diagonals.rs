@@ -275,19 +275,6 @@ fn a_line_is_solved_as_woodbury_says() {
     }
 }
 
-/// A sheet with other shear.
-fn sheared(scene: Scene, shear: f32) -> Scene {
-    let mesh = Mesh::new(MeshDescriptor {
-        positions: scene.mesh.positions().to_vec(),
-        faces: scene.mesh.faces().to_vec(),
-        mass: Mass::PerVertex(scene.mesh.masses().to_vec()),
-        pins: scene.mesh.pins().to_vec(),
-        shear,
-        ..Default::default()
-    });
-    Scene { mesh: mesh.expect("the scene was valid"), ..scene }
-}
-
 #[test]
 fn in_small_steps_it_is_what_explicit_springs_do() {
     let run = |elasticity: Elasticity, substeps: u32| {

@@ -3,10 +3,7 @@
 mod common;
 
 use common::*;
-use taut::{
-    Cloth, Elasticity, Error, FastProjection, Mass, Mesh, MeshDescriptor, Method, Scene, Settings, Stepping, Substeps,
-    scene,
-};
+use taut::{Cloth, Elasticity, Error, FastProjection, Method, Scene, Settings, Stepping, Substeps, scene};
 
 /// Kinetic energy, height and shear springs \[J\].
 fn energy(cloth: &Cloth) -> f64 {
@@ -107,27 +104,13 @@ fn the_default_only_loses() {
     }
 }
 
-/// A sheet with other shear.
-fn sheared(name: &str, size: u32, shear: f32) -> Scene {
-    let scene = Scene::named(name, size).expect("a known scene");
-    let mesh = Mesh::new(MeshDescriptor {
-        positions: scene.mesh.positions().to_vec(),
-        faces: scene.mesh.faces().to_vec(),
-        mass: Mass::PerVertex(scene.mesh.masses().to_vec()),
-        pins: scene.mesh.pins().to_vec(),
-        shear,
-        ..Default::default()
-    });
-    Scene { mesh: mesh.expect("the scene was valid"), ..scene }
-}
-
 /// Stiff fabrics gain nothing either, whatever they hang from, with the substeps that the rule gives them: 0.3 % of the
 /// energy of the fall are 0.015 J/kg. The linear solve throws `hang` of 200 N/m up by 0.5 J/kg.
 #[test]
 fn stiff_shear_gains_nothing() {
     for name in ["curtain", "hang", "patch"] {
         for (size, shear, frames) in [(71, 20.0, 40), (71, 200.0, 40), (71, 1000.0, 40)] {
-            let scene = sheared(name, size, shear);
+            let scene = sheared(Scene::named(name, size).expect("a known scene"), shear);
             let stiff = shear > 100.0;
             let mut cloth = cpu(scene.clone(), Settings::default());
             let along = cloth.program().dispatches().iter().any(|dispatch| dispatch.kernel.name == "project_diagonal");
@@ -139,7 +122,7 @@ fn stiff_shear_gains_nothing() {
         }
     }
     let settings = Settings { elasticity: Elasticity::Implicit, ..Default::default() };
-    let (gain, _) = gain_of(&mut cpu(sheared("hang", 71, 200.0), settings), 40);
+    let (gain, _) = gain_of(&mut cpu(sheared(scene::hang(71).expect("a known scene"), 200.0), settings), 40);
     assert!(gain > 0.02, "by the linear solve {gain} of m g 0.5 m: are windows still needed?");
 }
 

@@ -544,35 +544,3 @@ fn what_cannot_be_is_refused() {
         .change(|s| s.self_collision = s.self_collision.map(|own| SelfCollision { friction: 0.1, ..own }))
         .expect("it may");
 }
-
-#[test]
-#[ignore = "prints figures of all scenes"]
-fn explore() {
-    let size: u32 = std::env::var("SIZE").map_or(24, |size| size.parse().expect("a size"));
-    let which = std::env::var("SCENE").unwrap_or_default();
-    for (name, scene, frames) in [
-        ("heap", scene::heap(size), 60),
-        ("fold", scene::fold(size), 90),
-        ("stack", scene::stack(size), 60),
-        ("sheets", scene::sheets(size), 60),
-        ("twist", scene::twist(size.min(16)), 240),
-    ] {
-        if !which.is_empty() && which != name {
-            continue;
-        }
-        let mut scene = scene.expect("a scene");
-        if let Ok(count) = std::env::var("SUBSTEPS") {
-            scene.settings.substeps = Substeps::Fixed(count.parse().expect("a count"));
-        }
-        if let (Ok(pairs), Some(own)) = (std::env::var("PAIRS"), &mut scene.settings.self_collision) {
-            own.pairs_per_vertex = pairs.parse().expect("a number");
-        }
-        let without = Settings { self_collision: None, ..scene.settings.clone() };
-        let run_one = run(scene.clone(), frames, FRAME, on_cpu);
-        report(name, &run_one);
-        if std::env::var("ALSO").is_err() {
-            continue;
-        }
-        report("  without", &run(scene.with_settings(without), frames, FRAME, on_cpu));
-    }
-}

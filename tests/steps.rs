@@ -87,19 +87,6 @@ fn the_device_cuts_frames_by_the_load_it_metered() {
     assert!(run(Substeps::Fixed(7), 0.1).iter().all(|report| report.planned_substeps == 7));
 }
 
-/// A sheet with other shear.
-fn sheared(scene: Scene, shear: f32) -> Scene {
-    let mesh = Mesh::new(MeshDescriptor {
-        positions: scene.mesh.positions().to_vec(),
-        faces: scene.mesh.faces().to_vec(),
-        mass: Mass::PerVertex(scene.mesh.masses().to_vec()),
-        pins: scene.mesh.pins().to_vec(),
-        shear,
-        ..Default::default()
-    });
-    Scene { mesh: mesh.expect("the scene was valid"), ..scene }
-}
-
 #[test]
 fn implicit_springs_are_explicit_ones_in_small_steps() {
     let run = |elasticity: Elasticity, substeps: u32| {

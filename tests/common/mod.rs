@@ -3,7 +3,7 @@
 
 use taut::engine::program::Kernel;
 pub(crate) use taut::validate::{everything_else, warm, windy};
-use taut::{Cloth, Elasticity, FrameInput, Gpu, Method, Scene, Settings, wgpu};
+use taut::{Cloth, Elasticity, FrameInput, Gpu, Mass, Mesh, MeshDescriptor, Method, Scene, Settings, wgpu};
 
 /// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
 /// failure where `TAUT_REQUIRE_GPU=1`.
@@ -170,4 +170,17 @@ impl Random {
             list.swap(last, self.below(last + 1));
         }
     }
+}
+
+/// A scene with other shear \[N/m\].
+pub(crate) fn sheared(scene: Scene, shear: f32) -> Scene {
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: scene.mesh.positions().to_vec(),
+        faces: scene.mesh.faces().to_vec(),
+        mass: Mass::PerVertex(scene.mesh.masses().to_vec()),
+        pins: scene.mesh.pins().to_vec(),
+        shear,
+        ..Default::default()
+    });
+    Scene { mesh: mesh.expect("the scene was valid"), ..scene }
 }
