@@ -10,11 +10,11 @@ struct Clearance {
     triangle_buckets: u32, edge_buckets: u32,
 }
 // What one substep looks for: motion that all vertices have in common [m], radius within which pairs are listed [m],
-// inverse size of the cells of triangles and of edges [1/m], pairs that are listed and those that were found, largest
-// speed of the frame relative to the common one [m/s], predicted motion relative to it [m].
+// inverse size of the cells of triangles and of edges [1/m], pairs that are listed and those that were found, part of
+// their ways that vertices may go.
 struct Nearness {
     drift: vec3<f32>, radius: f32, inverse_cells: vec2<f32>, pairs: u32, demand: u32,
-    fastest: f32, reach: f32, padding: vec2<u32>,
+    part: f32, more_padding: f32, padding: vec2<u32>,
 }
 // A pair at the start of the substep: normal from the second to the first part, distance along it [m], weights of the
 // closest points, thickness that it keeps [m], kind.

@@ -19,6 +19,7 @@
 @group(0) @binding(15) var<storage, read_write> marks: array<vec2<f32>>;
 @group(0) @binding(16) var<storage, read_write> own_meters: array<atomic<u32>>;
 @group(0) @binding(17) var<storage, read_write> decisions: array<u32>; // guards
+@group(0) @binding(18) var<storage, read_write> found_nearness: array<Nearness>; // nearness
 
 // Planes of the pairs at the start of the substep. The closest points give the normal, and the vertices the distance
 // along it, so that the plane separates the parts whatever rounding did to the points. A pair for which there is none
@@ -79,8 +80,18 @@ fn driven(v: u32) -> bool {
     return vertices[v].inverse_mass == 0.0 || all(holds[v] == vec4<f32>());
 }
 
-// How far the vertices of a pair go towards the other part, and how far they may.
-struct Allowance { wanted: vec4<f32>, allowed: vec4<f32> }
+// What a vertex can give up of a part of its way, as much as its hold lets it; w: whether that is enough.
+fn given_up(v: u32, way: vec3<f32>) -> vec4<f32> {
+    if (driven(v)) {
+        return vec4<f32>(0.0, 0.0, 0.0, FORCED);
+    }
+    let left = left_by(rigid(holds[v]), way);
+    return vec4<f32>(left, select(TRIMMED, FORCED, length(left) < ENOUGH * length(way)));
+}
+
+// How far the vertices of a pair go towards the other part, how far they may, and whether those that move as they must
+// go through the others.
+struct Allowance { wanted: vec4<f32>, allowed: vec4<f32>, forced: bool }
 
 fn allowance(p: u32) -> Allowance {
     let plane = planes[p];
@@ -89,11 +100,13 @@ fn allowance(p: u32) -> Allowance {
     var wanted = vec4<f32>();
     var need = vec2<f32>();
     var must = vec2<f32>();
+    var most = vec2<f32>(-FAR);
     for (var k = 0u; k < 4u; k++) {
         wanted[k] = -side[k] * dot(plane.normal, displacements[pair[k]].xyz - nearness.drift);
         let beyond = wanted[k] - offsets[p][k];
         let part = select(1u, 0u, side[k] > 0.0);
         need[part] = max(need[part], beyond);
+        most[part] = max(most[part], beyond);
         if (driven(pair[k])) {
             must[part] = max(must[part], beyond);
         }
@@ -104,7 +117,9 @@ fn allowance(p: u32) -> Allowance {
     // What moves as it must gets what it needs first.
     let first = min(max(part * free, must.x), max(free - must.y, must.x));
     let second = max(free - first, 0.0);
-    return Allowance(wanted, offsets[p] + select(vec4<f32>(second), vec4<f32>(first), side > vec4<f32>()));
+    let through = max(must.x + most.y, must.y + most.x);
+    let forced = max(must.x, must.y) > 0.0 && through > plane.distance;
+    return Allowance(wanted, offsets[p] + select(vec4<f32>(second), vec4<f32>(first), side > vec4<f32>()), forced);
 }
 
 // Takes from every vertex what it goes too far towards the other part. What it goes along the plane is left.
@@ -131,7 +146,7 @@ fn fence_push(invocation: Invocation) {
 }
 
 // Moves vertices by the mean of their pushes. Arguments: 1 in the first pass of a round; 1 in the last, after which a
-// vertex moves no farther than the list of pairs is complete for.
+// vertex moves no farther than the pairs that there was no room for let it.
 @compute @workgroup_size(GROUP)
 fn fence_apply(invocation: Invocation) {
     let v = element(invocation);
@@ -139,7 +154,7 @@ fn fence_apply(invocation: Invocation) {
         return;
     }
     var mark = marks[v];
-    if (range.arguments.x == 1u || nearness.pairs == 0u) {
+    if (range.arguments.x == 1u) {
         mark = vec2<f32>();
     }
     let before = displacements[v].xyz;
@@ -157,20 +172,10 @@ fn fence_apply(invocation: Invocation) {
         limit_words[v] = 1.0;
         let way = u - nearness.drift;
         let extent = length(way);
-        let most = 0.5 * SHARE * nearness.radius;
-        if (driven(v)) {
-            mark.x = select(mark.x, FORCED, extent > min(most, bound_words[v]));
-        } else {
-            if (extent > most) {
-                mark.x = SPEED_LIMITED;
-            }
-            if (extent > bound_words[v]) {
-                mark.x = TRIMMED;
-            }
-            let allowed = min(most, bound_words[v]);
-            if (extent > allowed) {
-                u = nearness.drift + (allowed / extent) * way;
-            }
+        if (extent > bound_words[v]) {
+            let back = given_up(v, (1.0 - bound_words[v] / extent) * way);
+            mark.x = back.w;
+            u -= back.xyz;
         }
     }
     if (contacts[v].solid != 0u) {
@@ -193,28 +198,28 @@ fn fence_trim(invocation: Invocation) {
         if (found.wanted[k] > found.allowed[k]) {
             atomicMin(&limits[pair[k]], bitcast<u32>(TRIM * (max(found.allowed[k], 0.0) / found.wanted[k])));
         }
+        if (found.forced && driven(pair[k])) {
+            atomicMin(&limits[pair[k]], 0u);
+        }
     }
 }
 
 @compute @workgroup_size(GROUP)
 fn fence_end(invocation: Invocation) {
     let v = element(invocation);
-    if (!running() || v >= range.end || nearness.pairs == 0u) {
+    if (!running() || v >= range.end) {
         return;
     }
     let part = limit_words[v];
     var mark = marks[v];
     if (part < 1.0) {
-        if (driven(v)) {
-            mark.x = FORCED;
-        } else {
-            let way = displacements[v].xyz - nearness.drift;
-            if (contacts[v].solid != 0u) {
-                mark.y += (1.0 - part) * dot(way, contacts[v].normal);
-            }
-            displacements[v] = vec4<f32>(nearness.drift + part * way, 0.0);
-            mark.x = TRIMMED;
+        let u = displacements[v].xyz;
+        let back = given_up(v, (1.0 - part) * (u - nearness.drift));
+        if (contacts[v].solid != 0u) {
+            mark.y += dot(back.xyz, contacts[v].normal);
         }
+        displacements[v] = vec4<f32>(u - back.xyz, 0.0);
+        mark.x = back.w;
     }
     if (mark.y > PINCH * clearance.thickness && mark.x < PINCHED) {
         mark.x += PINCHED;
@@ -239,7 +244,7 @@ fn tally(invocation: Invocation) {
     }
 }
 
-// Starts the account of a frame.
+// Starts the account of a frame, which begins without a list.
 @compute @workgroup_size(1)
 fn begin_tally() {
     if (!running()) {
@@ -248,6 +253,8 @@ fn begin_tally() {
     for (var k = 0u; k < METERS; k++) {
         atomicStore(&own_meters[k], 0u);
     }
+    found_nearness[0].radius = 0.0;
+    found_nearness[0].pairs = 0u;
 }
 
 // Runs what follows where there are pairs. Arguments: guard word of its loop, and that of the loop around it.

@@ -57,6 +57,9 @@ fn find_pairs(invocation: Invocation) {
     var slot = 0u;
     if (listing) {
         slot = pair_starts[owner];
+        if (pair_starts[owner + 1u] == slot) {
+            return;
+        }
     } else if (!edge) {
         atomicStore(&bounds[owner], bitcast<u32>(FAR));
     }

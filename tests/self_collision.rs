@@ -261,9 +261,11 @@ fn the_list_is_what_brute_force_finds() {
             *word = random.within(-reach, reach) as f32;
         }
         fields.get_mut::<u32>("guards").expect("words").fill(1);
+        // There is no list yet.
+        fields.get_mut::<f32>("nearness").expect("words")[3] = 0.0;
         let runner = Runner::new(cloth.program(), &fields).expect("the program fits");
         let dispatches = cloth.program().dispatches();
-        let detection = dispatches.iter().skip_while(|dispatch| dispatch.kernel.name != "bound_motion");
+        let detection = dispatches.iter().skip_while(|dispatch| dispatch.kernel.name != "survey_plots");
         for dispatch in detection.take_while(|dispatch| dispatch.kernel.name != "rest_pairs") {
             runner.dispatch(dispatch, &mut fields).expect("a dispatch");
         }

@@ -166,9 +166,15 @@ fn structures_have_the_same_members_at_the_same_offsets() {
         ("jacobi", "JacobiLive", "relaxation: f32, blend: f32", "blend: f32, relaxation: f32"),
         ("warm_start", "FastProjectionLive", "slack: f32, warm_start: f32", "warm_start: f32, slack: f32"),
         ("grid", "Clearance", "thickness: f32, friction: f32", "friction: f32, thickness: f32"),
-        ("grid", "Nearness", "fastest: f32, reach: f32", "reach: f32, fastest: f32"),
+        ("grid", "Nearness", "pairs: u32, demand: u32", "demand: u32, pairs: u32"),
         ("grid", "Extent", "center: vec3<f32>, radius: f32, half:", "half: vec3<f32>, radius: f32, center:"),
         ("grid", "Sorted", "item: u32, cell: u32", "cell: u32, item: u32"),
+        (
+            "plots",
+            "Plot",
+            "middle: vec3<f32>, padding: f32, moved_middle:",
+            "moved_middle: vec3<f32>, padding: f32, middle:",
+        ),
         ("respond", "Plane", "thickness: f32, kind: u32", "kind: u32, thickness: f32"),
         ("chords", "YarnSweepLive", "slack: f32, chords_from: f32", "chords_from: f32, slack: f32"),
     ] {

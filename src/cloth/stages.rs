@@ -78,7 +78,7 @@ impl<'a> Stages<'a> {
             stages.push((phase::CONTACT, Box::new(Meet)));
         }
         if own {
-            stages.push((phase::CONTACT, Box::new(Detect)));
+            stages.push((phase::NEARNESS, Box::new(Detect)));
         }
         if let Some(band) = settings.area_limit {
             stages.push((phase::PROJECTION, Box::new(AreaLimit { band })));

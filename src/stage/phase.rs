@@ -13,6 +13,8 @@ pub const PREDICT: Phase = Phase::new("predict");
 pub const ELASTIC: Phase = Phase::new("elastic").yielding();
 /// Holds and contact.
 pub const CONTACT: Phase = Phase::new("contact");
+/// What parts of the cloth are near each other.
+pub const NEARNESS: Phase = Phase::new("nearness");
 /// The projection.
 pub const PROJECTION: Phase = Phase::new("projection");
 
@@ -22,4 +24,4 @@ pub const COMMIT: Phase = Phase::new("commit");
 pub const NORMALS: Phase = Phase::new("normals");
 
 /// All of them, for tables.
-pub const ALL: [Phase; 8] = [FRAME, FORCES, PREDICT, ELASTIC, CONTACT, PROJECTION, COMMIT, NORMALS];
+pub const ALL: [Phase; 9] = [FRAME, FORCES, PREDICT, ELASTIC, CONTACT, NEARNESS, PROJECTION, COMMIT, NORMALS];

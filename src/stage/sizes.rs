@@ -58,6 +58,10 @@ impl Domain {
     pub const PUSHES: Self = Self::Counted(24);
     /// Words of the account of self-collision.
     pub const OWN_METERS: Self = Self::Counted(25);
+    /// Patches of the cloth.
+    pub const PLOTS: Self = Self::Counted(26);
+    /// Where the vertices of each plot begin, and the vertices.
+    pub const PLOT_WORDS: Self = Self::Counted(27);
 }
 
 impl Sizes {

@@ -32,7 +32,7 @@ pub(super) const NEITHER: u32 = 2;
 const SLANTED: f32 = 1e-6;
 /// Part of a squared distance that another one must be under to count as nearer: rounding does not choose between
 /// points of parallel edges.
-const TIE: f32 = 0.99999;
+const TIE: f32 = 0.9999;
 /// Keeps a quotient of two lengths from being 0/0.
 pub(super) const SMALLEST: f32 = 1e-30;
 /// Part of a gap that a substep may close. The rest is there for the next one; OGC and Planar-DAT take 0.85 … 0.9.
@@ -85,10 +85,9 @@ element! {
         pub(crate) pairs: u32,
         /// Pairs that were found.
         pub(crate) demand: u32,
-        /// Largest speed of the frame relative to the common one \[m/s\].
-        pub(crate) fastest: f32,
-        /// Largest predicted motion relative to the common one \[m\].
-        pub(crate) reach: f32,
+        /// Part of their ways that vertices may go.
+        pub(crate) part: f32,
+        pub(crate) more_padding: f32,
         pub(crate) padding: UVec2,
     }
 }

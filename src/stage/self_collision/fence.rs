@@ -15,7 +15,7 @@ use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::stage::Recorder;
 use crate::stage::contact::Contact;
-use crate::stage::fields::Vertex;
+use crate::stage::fields::{FAR, Vertex};
 use crate::stage::freedom::{left_by, rigid};
 use crate::stage::self_collision::closest::{
     self, Clearance, EDGES, FLOOR, NEITHER, Nearness, Plane, SHARE, SMALLEST, UNITS, between, closest_weights, fixed,
@@ -30,9 +30,9 @@ static SOURCE: Source =
     Source::new("fence", include_str!("../../../shaders/fence.wgsl")).shares(&[&closest::SOURCE]).constants(&[
         ("LEAST_PART", Constant::F32(LEAST_PART)),
         ("TRIM", Constant::F32(TRIM)),
+        ("ENOUGH", Constant::F32(ENOUGH)),
         ("PINCH", Constant::F32(PINCH)),
         ("TRIMMED", Constant::F32(TRIMMED)),
-        ("SPEED_LIMITED", Constant::F32(SPEED_LIMITED)),
         ("FORCED", Constant::F32(FORCED)),
         ("PINCHED", Constant::F32(PINCHED)),
         ("PINCHED_VERTICES", Constant::U32(meter::PINCHED)),
@@ -44,17 +44,17 @@ static SOURCE: Source =
 const LEAST_PART: f32 = 0.05;
 /// Part of what is allowed that a shortened way has: rounding must not lead over it.
 const TRIM: f32 = 0.999;
+/// Part of what a held vertex must give up that counts as all of it.
+const ENOUGH: f32 = 0.999;
 /// Part of the thickness by which the fence moves a vertex into a solid that counts as pinching it.
 const PINCH: f32 = 0.01;
 
 /// What the fence did to a vertex: shortened its way.
 const TRIMMED: f32 = 1.0;
-/// Slowed it down: it was faster than the list of pairs is complete for.
-const SPEED_LIMITED: f32 = 2.0;
 /// Nothing, though it went too far: it moves as it must.
-const FORCED: f32 = 3.0;
+const FORCED: f32 = 2.0;
 /// Moved it into a solid; added to the others.
-const PINCHED: f32 = 4.0;
+const PINCHED: f32 = 3.0;
 
 /// Planes of all pairs.
 pub(super) static AIM_PAIRS: Kernel =
@@ -74,8 +74,10 @@ pub(super) static FENCE_END: Kernel =
     Kernel::new("fence_end", &SOURCE, fence_end_body).pattern(Pattern::Scatter).aliases(&[("limit_words", "limits")]);
 /// Account of a substep.
 pub(super) static TALLY: Kernel = Kernel::new("tally", &SOURCE, tally_body).pattern(Pattern::Scatter);
-/// Starts the account of a frame.
-pub(super) static BEGIN_TALLY: Kernel = Kernel::new("begin_tally", &SOURCE, begin_tally_body).pattern(Pattern::Group);
+/// Starts the account of a frame, which begins without a list.
+pub(super) static BEGIN_TALLY: Kernel = Kernel::new("begin_tally", &SOURCE, begin_tally_body)
+    .pattern(Pattern::Group)
+    .aliases(&[("found_nearness", "nearness")]);
 /// Runs what follows where there are pairs.
 static OPEN_PAIRS: Kernel =
     Kernel::new("open_pairs", &SOURCE, open_pairs_body).pattern(Pattern::Group).aliases(&[("decisions", "guards")]);
@@ -185,17 +187,19 @@ impl<'a> Fence<'a> {
         driven(&self.vertices[vertex as usize], self.holds[vertex as usize])
     }
 
-    /// What the vertices of a pair want, and what they are allowed.
-    fn allowance(&self, p: usize) -> ([f32; 4], [f32; 4]) {
+    /// What the vertices of a pair want, what they are allowed, and whether those that move as they must go through the
+    /// others.
+    fn allowance(&self, p: usize) -> ([f32; 4], [f32; 4], bool) {
         let (plane, pair, offsets) = (&self.planes[p], self.pairs[p], self.offsets[p]);
         let side = sides(plane.kind);
-        let (mut wanted, mut need, mut must) = ([0.0; 4], [0.0f32; 2], [0.0f32; 2]);
+        let (mut wanted, mut need, mut must, mut most) = ([0.0; 4], [0.0f32; 2], [0.0f32; 2], [-FAR; 2]);
         for k in 0..4 {
             let way = xyz(self.displacements[pair[k] as usize]) - self.nearness.drift;
             wanted[k] = -side[k] * plane.normal.dot(way);
             let beyond = wanted[k] - offsets[k];
             let part = usize::from(side[k] <= 0.0);
             need[part] = need[part].max(beyond);
+            most[part] = most[part].max(beyond);
             if self.driven(pair[k]) {
                 must[part] = must[part].max(beyond);
             }
@@ -205,7 +209,8 @@ impl<'a> Fence<'a> {
         let part = if both > 0.0 { (need[0] / both.max(SMALLEST)).clamp(LEAST_PART, 1.0 - LEAST_PART) } else { 0.5 };
         let first = (part * free).max(must[0]).min((free - must[1]).max(must[0]));
         let second = (free - first).max(0.0);
-        (wanted, std::array::from_fn(|k| offsets[k] + if side[k] > 0.0 { first } else { second }))
+        let forced = must[0].max(must[1]) > 0.0 && (must[0] + most[1]).max(must[1] + most[0]) > plane.distance;
+        (wanted, std::array::from_fn(|k| offsets[k] + if side[k] > 0.0 { first } else { second }), forced)
     }
 }
 
@@ -215,7 +220,7 @@ fn fence_push_body(run: &mut Run<'_>) -> Result<()> {
     let units = UNITS / fence.nearness.radius;
     for p in listed(run, fence.nearness).filter(|p| fence.planes[*p].distance > 0.0) {
         let (plane, side) = (&fence.planes[p], sides(fence.planes[p].kind));
-        let (wanted, allowed) = fence.allowance(p);
+        let (wanted, allowed, _) = fence.allowance(p);
         for k in 0..4 {
             let v = fence.pairs[p][k];
             let over = wanted[k] - allowed[k];
@@ -244,6 +249,22 @@ pub(super) fn take(push_words: &mut Write<'_, u32>, v: usize) -> Option<(glam::V
     (count > 0).then(|| (floating([x, y, z]), count))
 }
 
+/// What a vertex gives up of its way.
+pub(super) struct Back {
+    pub(super) way: glam::Vec3,
+    /// Whether that is enough.
+    mark: f32,
+}
+
+/// What a vertex can give up of a part of its way: as much as its hold lets it.
+pub(super) fn given_up(vertex: &Vertex, hold: [f32; 4], way: glam::Vec3) -> Back {
+    if driven(vertex, hold) {
+        return Back { way: glam::Vec3::ZERO, mark: FORCED };
+    }
+    let left = left_by(rigid(hold), way);
+    Back { way: left, mark: if left.length() < ENOUGH * way.length() { FORCED } else { TRIMMED } }
+}
+
 fn fence_apply_body(run: &mut Run<'_>) -> Result<()> {
     let [first, last, ..] = run.arguments();
     let nearness = run.one::<Nearness>("nearness")?;
@@ -256,7 +277,7 @@ fn fence_apply_body(run: &mut Run<'_>) -> Result<()> {
     let mut limit_words = run.write::<f32>("limit_words")?;
     let mut marks = run.write::<[f32; 2]>("marks")?;
     for v in run.range() {
-        let [mut mark, mut inward] = if first == 1 || nearness.pairs == 0 { [0.0; 2] } else { marks[v] };
+        let [mut mark, mut inward] = if first == 1 { [0.0; 2] } else { marks[v] };
         let before = xyz(displacements[v]);
         let mut u = before;
         if let Some((sum, count)) = take(&mut push_words, v) {
@@ -266,20 +287,10 @@ fn fence_apply_body(run: &mut Run<'_>) -> Result<()> {
             limit_words[v] = 1.0;
             let way = u - nearness.drift;
             let extent = way.length();
-            let most = 0.5 * SHARE * nearness.radius;
-            if driven(&vertices[v], holds[v]) {
-                mark = if extent > most.min(bound_words[v]) { FORCED } else { mark };
-            } else {
-                if extent > most {
-                    mark = SPEED_LIMITED;
-                }
-                if extent > bound_words[v] {
-                    mark = TRIMMED;
-                }
-                let allowed = most.min(bound_words[v]);
-                if extent > allowed {
-                    u = nearness.drift + (allowed / extent) * way;
-                }
+            if extent > bound_words[v] {
+                let back = given_up(&vertices[v], holds[v], (1.0 - bound_words[v] / extent) * way);
+                mark = back.mark;
+                u -= back.way;
             }
         }
         if contacts[v].solid != 0 {
@@ -295,11 +306,15 @@ fn fence_trim_body(run: &mut Run<'_>) -> Result<()> {
     let fence = Fence::of(run)?;
     let mut limits = run.write::<u32>("limits")?;
     for p in listed(run, fence.nearness).filter(|p| fence.planes[*p].distance > 0.0) {
-        let (wanted, allowed) = fence.allowance(p);
+        let (wanted, allowed, forced) = fence.allowance(p);
         for k in 0..4 {
+            let v = fence.pairs[p][k];
+            let limit = &mut limits[v as usize];
             if wanted[k] > allowed[k] {
-                let limit = &mut limits[fence.pairs[p][k] as usize];
                 *limit = (*limit).min((TRIM * (allowed[k].max(0.0) / wanted[k])).to_bits());
+            }
+            if forced && fence.driven(v) {
+                *limit = 0;
             }
         }
     }
@@ -315,22 +330,16 @@ fn fence_end_body(run: &mut Run<'_>) -> Result<()> {
     let contacts = run.read::<Contact>("contacts")?;
     let mut displacements = run.write::<[f32; 4]>("displacements")?;
     let mut marks = run.write::<[f32; 2]>("marks")?;
-    if nearness.pairs == 0 {
-        return Ok(());
-    }
     for v in run.range() {
         let (part, [mut mark, mut inward]) = (limit_words[v], marks[v]);
         if part < 1.0 {
-            if driven(&vertices[v], holds[v]) {
-                mark = FORCED;
-            } else {
-                let way = xyz(displacements[v]) - nearness.drift;
-                if contacts[v].solid != 0 {
-                    inward += (1.0 - part) * way.dot(contacts[v].normal);
-                }
-                displacements[v] = padded(nearness.drift + part * way);
-                mark = TRIMMED;
+            let u = xyz(displacements[v]);
+            let back = given_up(&vertices[v], holds[v], (1.0 - part) * (u - nearness.drift));
+            if contacts[v].solid != 0 {
+                inward += back.way.dot(contacts[v].normal);
             }
+            displacements[v] = padded(u - back.way);
+            mark = back.mark;
         }
         if inward > PINCH * clearance.thickness && mark < PINCHED {
             mark += PINCHED;
@@ -358,6 +367,9 @@ fn tally_body(run: &mut Run<'_>) -> Result<()> {
 
 fn begin_tally_body(run: &mut Run<'_>) -> Result<()> {
     run.write::<u32>("own_meters")?.part(0..meter::COUNT).fill(0);
+    let mut found_nearness = run.write::<Nearness>("found_nearness")?;
+    found_nearness[0].radius = 0.0;
+    found_nearness[0].pairs = 0;
     Ok(())
 }
 

@@ -1,15 +1,18 @@
 //! Cloth against cloth: nothing passes through itself.
 //!
 //! **The theorem.** Let x be the positions at the start of a substep and u the displacements, and let the list hold
-//! every vertex and triangle and every two edges of the drawn triangulation, without a common vertex, that are at most
-//! r apart. If nothing touches at x, and
+//! every vertex and triangle and every two edges of the drawn triangulation, without a common vertex, that were at most
+//! r apart when it was made, D ago. If nothing touches at x, and
 //!
-//! 1. |u_v − ū| < r/2 for all vertices, with any common ū, and
+//! 1. the vertices of parts that may meet moved by less than r relative to each other since then, |D_v + u_v − D_w −
+//!    u_w| < r, and
 //! 2. for every listed pair there is a plane between its parts at x that no vertex of it goes beyond,
 //!
-//! then nothing touches on x + τu, 0 ≤ τ ≤ 1. What is not listed is more than r apart, and its points, convex
-//! combinations of vertices, come nearer by less than r. The parts of a listed pair stay in their half-spaces. And
+//! then nothing touches on x + τu, 0 ≤ τ ≤ 1. What is not listed was more than r apart, and its points, convex
+//! combinations of vertices, came nearer by less than r. The parts of a listed pair stay in their half-spaces. And
 //! triangles that share a vertex can only begin to meet by a pair without a common vertex, which is listed. ∎
+//!
+//! So a list serves for as long as 1 holds: parts of the cloth that move together ask for no other (`plots.rs`).
 //!
 //! Two mechanisms, because one cannot do both:
 //!
@@ -18,9 +21,9 @@
 //! - **fence** (`fence.rs`): half-spaces per vertex that make 1 and 2 hold whatever was reached. It comes last.
 //!
 //! ```text
-//! predict → elastic → list of pairs → planes → project → solids → respond → fence ─┬─ within the limit: done
-//!                                                ▲                                 │
-//!                                                └─────────────────────────────────┘  `contact_rounds` times at most
+//! predict → elastic → list, if stale → planes → project → solids → respond → fence ─┬─ within the limit: done
+//!                                                ▲                                  │
+//!                                                └──────────────────────────────────┘  `contact_rounds` times at most
 //! ```
 //!
 //! **What wins**: the fence, then the strain limit, then friction. A tangle would be there for ever; a missed limit is
@@ -46,6 +49,7 @@ mod closest;
 mod fence;
 mod grid;
 mod pairs;
+mod plots;
 mod reach;
 mod respond;
 mod scan;
@@ -68,12 +72,12 @@ pub(crate) mod meter {
     pub(crate) const REBUILDS: u32 = 2;
     /// Vertices that were moved into a solid.
     pub(crate) const PINCHED: u32 = 3;
-    /// Vertices whose way was shortened; those that were too fast and those that moved as they must follow.
+    /// Vertices whose way was shortened; those that moved as they must follow.
     pub(crate) const TRIMMED: u32 = 4;
-    /// Vertices that were slowed down.
-    pub(crate) const SPEED_LIMITED: u32 = 5;
     /// Vertices that went too far because they must.
-    pub(crate) const FORCED: u32 = 6;
+    pub(crate) const FORCED: u32 = 5;
+    /// Vertices that were slowed down.
+    pub(crate) const SPEED_LIMITED: u32 = 6;
     /// Number of words.
     pub(crate) const COUNT: usize = 8;
 }
@@ -83,6 +87,10 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<Clearance>("clearance", Domain::Fixed(1), "what self-collision is told").input(),
     Spec::of::<Nearness>("nearness", Domain::Fixed(1), "what a substep looks for, and what it found"),
     Spec::of::<u32>("motion_box", Domain::Fixed(reach::BOX), "boxes of displacements, ordered as words").exact(),
+    Spec::of::<f32>("spread", Domain::Fixed(plots::spread::COUNT), "relative motion of plots").floor(magnitude::rest),
+    Spec::of::<u32>("plot_words", Domain::PLOT_WORDS, "vertices of plots").exact(),
+    Spec::of::<plots::Plot>("plots", Domain::PLOTS, "boxes of plots and of their motion [m]").floor(magnitude::rest),
+    Spec::of::<[f32; 4]>("list_places", Domain::TOUCHING, "positions where the list was made [m]"),
     Spec::of::<f32>("extents", Domain::Fixed(4), "largest radius of triangles and of edges [m]"),
     Spec::of::<[u32; 4]>("features", Domain::ITEMS, "corners of triangles, then ends of edges").exact(),
     Spec::of::<Extent>("boxes", Domain::ITEMS, "boxes of triangles and edges [m]"),
@@ -166,7 +174,7 @@ pub struct SelfReport {
     pub overflowed: u32,
     /// Vertices whose way was shortened so that they cross nothing.
     pub trimmed: u32,
-    /// Vertices that were slowed down because they were faster than pairs are looked for.
+    /// Vertices that were slowed down because some of them were faster than pairs are looked for.
     pub speed_limited: u32,
     /// Pinned or held vertices that were driven towards other cloth farther than it could give way. Only these can
     /// cross.
@@ -277,6 +285,7 @@ impl Sizes {
         let (vertices, edges) = (mesh.vertex_count(), surface_edges(&triangles).len());
         let buckets = buckets(triangles.len()) + buckets(edges);
         let owners = vertices + edges + 1;
+        let (plots, words) = plots_of(mesh, &triangles);
         self.with(Domain::ITEMS, triangles.len() + edges)
             .with(Domain::BUCKETS, buckets)
             .with(Domain::OWNERS, owners)
@@ -285,12 +294,21 @@ impl Sizes {
             .with(Domain::TOUCHING, vertices)
             .with(Domain::PUSHES, 4 * vertices)
             .with(Domain::OWN_METERS, meter::COUNT)
+            .with(Domain::PLOTS, plots)
+            .with(Domain::PLOT_WORDS, words.len())
     }
 
     /// Whether cloth may touch itself.
     pub(crate) fn touches_itself(&self) -> bool {
         self.of(Domain::ITEMS) > 0
     }
+}
+
+/// Plots of a mesh: their number and their words.
+fn plots_of(mesh: &Mesh, triangles: &[[u32; 3]]) -> (usize, Vec<u32>) {
+    let pieces = pieces(mesh.vertex_count(), triangles);
+    let edge = mesh.edges().iter().map(|edge| edge.rest).sum::<f32>() / mesh.edge_count().max(1) as f32;
+    plots::words(mesh.positions(), triangles, &pieces, edge)
 }
 
 /// Connected piece of every vertex, by the lowest vertex of it.
@@ -342,6 +360,7 @@ pub(crate) fn fill(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision, fi
     for (row, feature) in fields.get_mut::<[u32; 4]>("features")?.iter_mut().zip(features) {
         *row = feature;
     }
+    fields.get_mut::<u32>("plot_words")?.copy_from_slice(&plots_of(mesh, &triangles).1);
     let pieces = pieces(mesh.vertex_count(), &triangles);
     let places = fields.get_mut::<[f32; 4]>("rest_places")?;
     for (vertex, (place, [x, y, z])) in places.iter_mut().zip(mesh.positions()).enumerate() {
@@ -405,11 +424,15 @@ pub(crate) struct Detect;
 
 impl Stage for Detect {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch(&reach::BOUND_MOTION, Domain::VERTICES);
-        recorder.dispatch_range(&reach::SET_REACH, 0..1, [0; 4]);
-        grid::record(recorder);
-        pairs::record(recorder);
-        recorder.dispatch(&fence::AIM_PAIRS, Domain::PAIRS);
+        reach::where_stale(recorder, |recorder| {
+            grid::record(recorder);
+            pairs::record(recorder);
+        });
+        fence::where_pairs(recorder, |recorder| {
+            reach::drift(recorder);
+            recorder.dispatch(&fence::AIM_PAIRS, Domain::PAIRS);
+            reach::meter(recorder);
+        });
     }
 }
 
@@ -419,7 +442,7 @@ pub(crate) struct EndOwn;
 
 impl Stage for EndOwn {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch_range(&reach::NOTE_REACH, 0..1, [0; 4]);
+        reach::note(recorder);
     }
 }
 
@@ -429,8 +452,10 @@ pub(crate) fn pass(recorder: &mut Recorder<'_>, frictionless: bool) {
     fence::where_pairs(recorder, |recorder| {
         respond::press(recorder, frictionless);
         fence::push(recorder);
+        fence::trim(recorder);
     });
-    fence::trim(recorder);
+    recorder.set_phase(phase::NEARNESS);
+    reach::check(recorder);
     recorder.set_phase(phase::PROJECTION);
 }
 
@@ -440,7 +465,9 @@ pub(crate) struct Calm;
 
 impl Stage for Calm {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        fence::where_pairs(recorder, respond::calm);
-        recorder.dispatch(&fence::TALLY, Domain::VERTICES);
+        fence::where_pairs(recorder, |recorder| {
+            respond::calm(recorder);
+            recorder.dispatch(&fence::TALLY, Domain::VERTICES);
+        });
     }
 }

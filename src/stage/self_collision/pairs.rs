@@ -88,6 +88,9 @@ fn find_pairs_body(run: &mut Run<'_>) -> Result<()> {
             ([owner as u32; 4], place, nearness.inverse_cells.x)
         };
         let mut slot = if listing { pair_starts[owner] } else { 0 };
+        if listing && pair_starts[owner + 1] == slot {
+            continue;
+        }
         if !listing && !edge {
             bounds[owner] = FAR.to_bits();
         }

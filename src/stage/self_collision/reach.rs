@@ -1,46 +1,134 @@
-//! How far the vertices are about to move, and what motion all of them have in common.
+//! How far parts of the cloth are about to move, and what follows from it: when the list of pairs is made, and of what
+//! radius; how many substeps the next frame has; and, as a last resort, a part by which all ways are shortened.
 //!
-//! A list of pairs within a radius r is complete for a substep in which every vertex moves by less than r/2, apart from
-//! a motion that all have in common: then what is not listed cannot meet. So the radius follows the prediction: h + 2 ·
-//! 2.5 |u|/0.9, where 2.5 leaves room for what projections add to the predicted motion (with 1.5 impacts are slowed in
-//! one frame of forty). A resting stack of six sheets then has 9 pairs per vertex, where a radius of 4 h lists 41.
+//! **The list** is made anew where parts that are not listed may have come nearer than the thickness
+//! ([`super::plots`]), at the start of a frame, and where the last one had not enough room. Its radius is the thickness
+//! and ten times the relative motion of this substep, so that it lasts for some substeps, and at most 0.7 of the
+//! shortest edge. A resting stack of six sheets then has 9 pairs per vertex, where a radius of 4 h lists 41.
 //!
-//! The common motion is the middle of the box of all displacements: a cloth that falls or is carried along as a whole
-//! is not slowed by any bound. Where some vertices move as they must, it is the middle of their box.
+//! **Substeps** follow the relative speed of what is listed, not that of the cloth: a sheet that swings alone has those
+//! that its load asks for.
+//!
+//! **The common motion** is the middle of the box of all displacements: cloth that falls or is carried along as a whole
+//! is not slowed by the fence. Where some vertices move as they must, it is the middle of their box.
 
 use glam::Vec3;
 
 use crate::engine::cpu::Run;
+use crate::engine::fields::Domain;
 use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
-use crate::stage::fields::{Clock, Frame, Vertex};
-use crate::stage::self_collision::closest::{self, Clearance, Nearness, RECOVERY};
-use crate::vector::xyz;
+use crate::stage::Recorder;
+use crate::stage::fields::{Clock, FAR, Frame, Vertex};
+use crate::stage::freedom::{left_by, rigid};
+use crate::stage::self_collision::closest::{self, Clearance, Nearness, Plane, SHARE, shares};
+use crate::stage::self_collision::meter;
+use crate::stage::self_collision::pairs::listed;
+use crate::stage::self_collision::plots::{self, spread};
+use crate::vector::{padded, xyz};
 
-static SOURCE: Source = Source::new("reach", include_str!("../../../shaders/reach.wgsl"))
-    .shares(&[&closest::SOURCE])
-    .constants(&[("BOX", Constant::U32(BOX as u32)), ("AHEAD", Constant::F32(AHEAD)), ("HASTE", Constant::F32(HASTE))]);
+static SOURCE: Source =
+    Source::new("reach", include_str!("../../../shaders/reach.wgsl")).shares(&[&closest::SOURCE]).constants(&[
+        ("BOX", Constant::U32(BOX as u32)),
+        ("LASTING", Constant::F32(LASTING)),
+        ("SHORT_LASTING", Constant::F32(SHORT_LASTING)),
+        ("CROWD", Constant::F32(CROWD)),
+        ("LEAST_MARGIN", Constant::F32(LEAST_MARGIN)),
+        ("HASTE", Constant::F32(HASTE)),
+        ("MOTION", Constant::U32(spread::MOTION)),
+        ("NEED", Constant::U32(spread::NEED)),
+        ("EXCESS", Constant::U32(spread::EXCESS)),
+        ("SPEED", Constant::U32(spread::SPEED)),
+        ("SLOWED_VERTICES", Constant::U32(meter::SPEED_LIMITED)),
+        ("FORCED_VERTICES", Constant::U32(meter::FORCED)),
+    ]);
 
 /// Words of two boxes: largest u and −u of vertices that must move as they do, then of all.
 pub(super) const BOX: usize = 12;
-/// How much farther than the predicted motion pairs are looked for.
-const AHEAD: f32 = 2.0 * 2.5 / 0.9;
+/// Substeps that a list should last for, if the relative motion stays as it is.
+const LASTING: f32 = 10.0;
+/// The same where pairs are many: a larger radius lists more of them than it saves lists.
+const SHORT_LASTING: f32 = 4.0;
+/// Pairs are many from one in so many of those that there is room for.
+const CROWD: f32 = 8.0;
+/// Least that the radius has beyond the thickness, as a part of it.
+const LEAST_MARGIN: f32 = 0.5;
 /// What the next frame is prepared for, as a multiple of this frame's speed.
 const HASTE: f32 = 1.25;
 
 /// The boxes of all displacements.
-pub(super) static BOUND_MOTION: Kernel =
-    Kernel::new("bound_motion", &SOURCE, bound_motion_body).pattern(Pattern::Scatter);
-/// Common motion and radius.
-pub(super) static SET_REACH: Kernel = Kernel::new("set_reach", &SOURCE, set_reach_body)
+static BOUND_MOTION: Kernel = Kernel::new("bound_motion", &SOURCE, bound_motion_body).pattern(Pattern::Scatter);
+/// Common motion.
+static SET_DRIFT: Kernel = Kernel::new("set_drift", &SOURCE, set_drift_body)
     .pattern(Pattern::Group)
     .aliases(&[("box_words", "motion_box"), ("found_nearness", "nearness")]);
-
+/// Whether the list is of use, and the radius of the next.
+static SET_REACH: Kernel = Kernel::new("set_reach", &SOURCE, set_reach_body).pattern(Pattern::Group).aliases(&[
+    ("spread_words", "spread"),
+    ("found_nearness", "nearness"),
+    ("decisions", "guards"),
+]);
+/// Whether displacements are ones that the list is complete for.
+static CHECK_REACH: Kernel = Kernel::new("check_reach", &SOURCE, check_reach_body).pattern(Pattern::Group).aliases(&[
+    ("spread_words", "spread"),
+    ("found_nearness", "nearness"),
+    ("decisions", "guards"),
+]);
+/// Shortens all ways.
+static SLOW_DOWN: Kernel =
+    Kernel::new("slow_down", &SOURCE, slow_down_body).pattern(Pattern::Scatter).aliases(&[("ways", "displacements")]);
+/// Relative speed of listed pairs that touch within a frame if they go on as they do.
+static METER_PAIRS: Kernel = Kernel::new("meter_pairs", &SOURCE, meter_pairs_body).pattern(Pattern::Scatter);
 /// Substeps of the next frame by the speed of this one.
-pub(super) static NOTE_REACH: Kernel = Kernel::new("note_reach", &SOURCE, note_reach_body)
+static NOTE_REACH: Kernel = Kernel::new("note_reach", &SOURCE, note_reach_body)
     .pattern(Pattern::Group)
-    .aliases(&[("found_nearness", "nearness"), ("times", "clock")]);
+    .aliases(&[("spread_words", "spread"), ("times", "clock")]);
+
+/// Records `make` where the list is to be made, after the prediction.
+pub(super) fn where_stale(recorder: &mut Recorder<'_>, make: impl FnOnce(&mut Recorder<'_>)) {
+    plots::compare(recorder);
+    let open = |recorder: &mut Recorder<'_>, own: u32| {
+        let arguments = [own, recorder.guard(), 0, 0];
+        recorder.dispatch_range(&SET_REACH, 0..1, arguments);
+    };
+    recorder.repeat_opened(1, open, |recorder| {
+        plots::anchor(recorder);
+        make(recorder);
+    });
+}
+
+/// Records the common motion, and that nothing is known of what touches.
+pub(super) fn drift(recorder: &mut Recorder<'_>) {
+    let vertices = recorder.sizes().vertices() as u32;
+    recorder.dispatch_range(&BOUND_MOTION, 0..vertices, [1, 0, 0, 0]);
+    recorder.dispatch_range(&SET_DRIFT, 0..1, [0; 4]);
+}
+
+/// Records the relative speed of listed pairs.
+pub(super) fn meter(recorder: &mut Recorder<'_>) {
+    recorder.dispatch(&METER_PAIRS, Domain::PAIRS);
+}
+
+/// Records the last word on displacements: that the list is complete for them.
+pub(super) fn check(recorder: &mut Recorder<'_>) {
+    let vertices = recorder.sizes().vertices() as u32;
+    plots::compare(recorder);
+    let open = |recorder: &mut Recorder<'_>, own: u32| {
+        let arguments = [own, recorder.guard(), 0, 0];
+        recorder.dispatch_range(&CHECK_REACH, 0..1, arguments);
+    };
+    recorder.repeat_opened(1, open, |recorder| {
+        recorder.dispatch_range(&BOUND_MOTION, 0..vertices, [0; 4]);
+        recorder.dispatch_range(&SET_DRIFT, 0..1, [0; 4]);
+        recorder.dispatch(&SLOW_DOWN, Domain::VERTICES);
+    });
+}
+
+/// Records the end of a frame.
+pub(super) fn note(recorder: &mut Recorder<'_>) {
+    recorder.dispatch_range(&NOTE_REACH, 0..1, [0; 4]);
+}
 
 /// Words that are ordered as floats are, above 0.
 fn ordered(value: f32) -> u32 {
@@ -53,13 +141,22 @@ fn disordered(word: u32) -> f32 {
 }
 
 fn bound_motion_body(run: &mut Run<'_>) -> Result<()> {
+    let [first_time, ..] = run.arguments();
+    let clearance = run.one::<Clearance>("clearance")?;
+    let nearness = run.one::<Nearness>("nearness")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let holds = run.read::<[f32; 4]>("holds")?;
     let mut motion_box = run.write::<u32>("motion_box")?;
     let mut touches = run.write::<u32>("touches")?;
+    let mut bounds = run.write::<f32>("bounds")?;
     for v in run.range() {
-        touches[v] = 0;
+        if first_time == 1 {
+            touches[v] = 0;
+            if nearness.demand <= clearance.capacity {
+                bounds[v] = FAR;
+            }
+        }
         let u = xyz(displacements[v]);
         let first = if driven(&vertices[v], holds[v]) { 0 } else { 6 };
         for k in (first..BOX).step_by(6) {
@@ -76,23 +173,101 @@ pub(super) fn driven(vertex: &Vertex, hold: [f32; 4]) -> bool {
     vertex.inverse_mass == 0.0 || hold == [0.0; 4]
 }
 
-fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
-    let clearance = run.one::<Clearance>("clearance")?;
-    let clock = run.one::<Clock>("clock")?;
+fn set_drift_body(run: &mut Run<'_>) -> Result<()> {
     let mut box_words = run.write::<u32>("box_words")?;
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let corner = |first: usize| Vec3::from_array(std::array::from_fn(|axis| disordered(box_words[first + axis])));
     let first = if box_words[0] == 0 { 6 } else { 0 };
-    let (high, low, most, least) = (corner(first), -corner(first + 3), corner(6), -corner(9));
-    let common = low + 0.5 * (high - low);
-    let reach = (most - common).max(common - least).length();
-    let wanted = clearance.thickness + AHEAD * reach.max(RECOVERY * clearance.thickness);
-    found_nearness[0].drift = common;
-    found_nearness[0].reach = reach;
-    found_nearness[0].fastest = found_nearness[0].fastest.max(reach / clock.h);
-    found_nearness[0].radius = if wanted < clearance.farthest { wanted } else { clearance.farthest };
+    let (high, low) = (corner(first), -corner(first + 3));
+    found_nearness[0].drift = low + 0.5 * (high - low);
     for k in 0..BOX {
         box_words[k] = 0;
+    }
+    Ok(())
+}
+
+fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
+    let [own, parent, ..] = run.arguments();
+    let clearance = run.one::<Clearance>("clearance")?;
+    let mut spread_words = run.write::<f32>("spread_words")?;
+    let mut found_nearness = run.write::<Nearness>("found_nearness")?;
+    let mut decisions = run.write::<u32>("decisions")?;
+    decisions[own as usize] = 0;
+    if decisions[parent as usize] == 0 {
+        return Ok(());
+    }
+    let [motion, need] = [spread::MOTION, spread::NEED].map(|word| spread_words[word as usize]);
+    for word in [spread::MOTION, spread::NEED, spread::EXCESS] {
+        spread_words[word as usize] = 0.0;
+    }
+    let near = &mut found_nearness[0];
+    if need > near.radius - clearance.thickness || near.demand > clearance.capacity {
+        let lasting = if CROWD * near.demand as f32 > clearance.capacity as f32 { SHORT_LASTING } else { LASTING };
+        let wanted = clearance.thickness + (lasting * motion).max(LEAST_MARGIN * clearance.thickness);
+        near.radius = if wanted < clearance.farthest { wanted } else { clearance.farthest };
+        decisions[own as usize] = 1;
+    }
+    Ok(())
+}
+
+fn check_reach_body(run: &mut Run<'_>) -> Result<()> {
+    let [own, parent, ..] = run.arguments();
+    let clearance = run.one::<Clearance>("clearance")?;
+    let mut spread_words = run.write::<f32>("spread_words")?;
+    let mut found_nearness = run.write::<Nearness>("found_nearness")?;
+    let mut own_meters = run.write::<u32>("own_meters")?;
+    let mut decisions = run.write::<u32>("decisions")?;
+    decisions[own as usize] = 0;
+    if decisions[parent as usize] == 0 {
+        return Ok(());
+    }
+    let excess = spread_words[spread::EXCESS as usize];
+    for word in [spread::MOTION, spread::NEED, spread::EXCESS] {
+        spread_words[word as usize] = 0.0;
+    }
+    if excess > 0.0 {
+        found_nearness[0].part = SHARE * (1.0 - excess);
+        own_meters[meter::SPEED_LIMITED as usize] += clearance.vertices;
+        decisions[own as usize] = 1;
+    }
+    Ok(())
+}
+
+fn slow_down_body(run: &mut Run<'_>) -> Result<()> {
+    let nearness = run.one::<Nearness>("nearness")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let holds = run.read::<[f32; 4]>("holds")?;
+    let mut ways = run.write::<[f32; 4]>("ways")?;
+    let mut own_meters = run.write::<u32>("own_meters")?;
+    for v in run.range() {
+        let way = xyz(ways[v]) - nearness.drift;
+        if !driven(&vertices[v], holds[v]) {
+            ways[v] = padded(xyz(ways[v]) - left_by(rigid(holds[v]), (1.0 - nearness.part) * way));
+        } else if way.length() > 0.5 * SHARE * nearness.radius {
+            own_meters[meter::FORCED as usize] += 1;
+        }
+    }
+    Ok(())
+}
+
+fn meter_pairs_body(run: &mut Run<'_>) -> Result<()> {
+    let clock = run.one::<Clock>("clock")?;
+    let nearness = run.one::<Nearness>("nearness")?;
+    let pairs = run.read::<[u32; 4]>("pairs")?;
+    let planes = run.read::<Plane>("planes")?;
+    let displacements = run.read::<[f32; 4]>("displacements")?;
+    let mut spread = run.write::<u32>("spread")?;
+    for p in listed(run, nearness).filter(|p| planes[*p].distance > 0.0) {
+        let share = shares(planes[p].kind, planes[p].weights);
+        let mut moved = Vec3::ZERO;
+        for k in 0..4 {
+            moved += share[k] * xyz(displacements[pairs[p][k] as usize]);
+        }
+        let nearer = -planes[p].normal.dot(moved);
+        if planes[p].distance - clock.substeps as f32 * nearer < planes[p].thickness {
+            let word = &mut spread[spread::SPEED as usize];
+            *word = (*word).max((moved.length() / clock.h).to_bits());
+        }
     }
     Ok(())
 }
@@ -100,10 +275,11 @@ fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
 fn note_reach_body(run: &mut Run<'_>) -> Result<()> {
     let clearance = run.one::<Clearance>("clearance")?;
     let frame = run.one::<Frame>("frame")?;
-    let mut found_nearness = run.write::<Nearness>("found_nearness")?;
+    let mut spread_words = run.write::<f32>("spread_words")?;
     let mut times = run.write::<Clock>("times")?;
-    let wanted = (HASTE * found_nearness[0].fastest * frame.dt / clearance.stride).min(frame.most_substeps as f32);
+    let fastest = spread_words[spread::SPEED as usize];
+    let wanted = (HASTE * fastest * frame.dt / clearance.stride).min(frame.most_substeps as f32);
     times[0].load = times[0].load.max(wanted * wanted / (frame.load_scale * frame.load_margin));
-    found_nearness[0].fastest = 0.0;
+    spread_words[spread::SPEED as usize] = 0.0;
     Ok(())
 }
