@@ -136,6 +136,26 @@ fn walk(cloth: &Cloth, frames: u32, skipped: &[&str], each: &mut dyn FnMut(&'sta
     }
 }
 
+/// Recorded into the caller's encoder, with the budget that there is by default.
+#[test]
+fn recorded_frames_do_not_cross_either() {
+    let Some(gpu) = gpu() else { return };
+    let mut scene = scene::heap(8).expect("a scene");
+    scene.settings.dispatch_budget = Settings::default().dispatch_budget;
+    let surface = Surface::new(&scene.mesh);
+    let mut cloth = Cloth::on_gpu(&gpu, scene).expect("a cloth");
+    for _ in 0..30 {
+        let mut encoder = gpu.device().create_command_encoder(&Default::default());
+        let recorded = cloth.encode_step(&mut encoder, &frame(FRAME)).expect("the budget suffices");
+        assert!(recorded <= 4000, "{recorded}");
+        gpu.queue().submit([encoder.finish()]);
+    }
+    let snapshot = cloth.snapshot().expect("a snapshot");
+    assert_eq!(surface.count_crossings(&snapshot.positions).expect("positions"), 0);
+    let own = snapshot.report.self_collision.expect("it is on");
+    assert!(own.rebuilds > 0 && !snapshot.report.rejected);
+}
+
 fn places(fields: &Fields) -> Vec<[f32; 3]> {
     fields.get::<Vertex>("vertices").expect("vertices").iter().map(Vertex::position).collect()
 }

@@ -458,7 +458,7 @@ impl Cloth {
     }
 
     /// Records a frame into the caller's encoder as one compute pass; nothing is submitted, polled or waited for.
-    /// Returns the number of dispatches recorded, at most [`Settings::dispatch_budget`].
+    /// Returns the number of dispatches recorded, at most as many as [`Settings::dispatch_budget`] says.
     ///
     /// Any number of frames may be recorded before one submission; each keeps its own inputs. Solids move on as frames
     /// are recorded, whether they are submitted or not.
@@ -468,7 +468,7 @@ impl Cloth {
     /// substep.
     pub fn encode_step(&mut self, encoder: &mut wgpu::CommandEncoder, input: &FrameInput<'_>) -> Result<u64> {
         self.runner()?;
-        let moves = self.begin(input, Some(self.settings.dispatch_budget))?;
+        let moves = self.begin(input, Some(self.settings.frame_budget()))?;
         let runner = self.runner()?;
         if !moves {
             if self.settings.keep_previous {
@@ -491,7 +491,7 @@ impl Cloth {
     pub fn encoded_dispatches(&self, dt: f32) -> Result<u64> {
         self.runner()?;
         let Some(plan) = self.next_plan(dt)? else { return Ok(0) };
-        let budget = Some(self.settings.dispatch_budget);
+        let budget = Some(self.settings.frame_budget());
         Ok(self.writer(&self.settings).record(plan, budget)?.program.dispatch_count())
     }
 

@@ -84,8 +84,14 @@ pub struct Settings {
     /// diagonals, 35 more where they are solved for ([`crate::cloth::substeps`] says when; 11 and 6 for each of four
     /// iterations, 7 with bending), and 30 for each of `contact_rounds` where there are solids. The default holds 1 %
     /// in sheets of 71 × 71 vertices hung by two corners with explicit springs, and of 31 × 31 with implicit ones.
+    ///
+    /// Where the cloth may touch itself there may be four times as many: a substep then costs 40 more, and 25 for each
+    /// of `contact_rounds`.
     pub dispatch_budget: u64,
 }
+
+/// How many times more dispatches a frame may have where the cloth may touch itself.
+const OWN_BUDGET: u64 = 4;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -211,6 +217,12 @@ impl Settings {
             }
             _ => Ok(plan),
         }
+    }
+
+    /// Dispatches that a recorded frame may have.
+    pub(crate) fn frame_budget(&self) -> u64 {
+        let times = if self.self_collision.is_some() { OWN_BUDGET } else { 1 };
+        self.dispatch_budget.saturating_mul(times)
     }
 
     /// Strain at which a substep of a frame but its last may end, if its last ends at `limit`.
