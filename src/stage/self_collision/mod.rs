@@ -355,11 +355,14 @@ pub(crate) fn fill(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision, fi
 /// # Errors
 /// [`Error::Tangled`] where they are not.
 pub(crate) fn check_tangles(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision) -> Result<Vec<Crossing>> {
-    let crossings = Surface::new(mesh).crossings(start)?;
+    let surface = Surface::new(mesh);
+    let crossings = surface.crossings(start)?;
     match crossings.first() {
         Some(first) if settings.tangles == Tangles::Refuse => {
             let (edge, triangle) = (first.edge, first.triangle);
-            Err(Error::Tangled { crossings: crossings.len(), edge, triangle })
+            let contours = surface.contours(start)?;
+            let closed = contours.iter().filter(|contour| contour.is_closed()).count();
+            Err(Error::Tangled { crossings: crossings.len(), contours: contours.len(), closed, edge, triangle })
         }
         _ => Ok(crossings),
     }
