@@ -2,10 +2,10 @@
 // known of a pair. Twin of src/stage/self_collision/closest.rs.
 
 // Thickness [m], friction, largest radius [m], motion that a substep should have at most [m]; vertices, triangles, room
-// for pairs, buckets of triangles and of edges.
+// for pairs, buckets of triangles and of edges; 1 where tangles are resolved.
 struct Clearance {
     thickness: f32, friction: f32, farthest: f32, stride: f32,
-    vertices: u32, padding: u32,
+    vertices: u32, resolves: u32,
     triangles: u32, capacity: u32,
     triangle_buckets: u32, edge_buckets: u32,
 }

@@ -24,7 +24,8 @@ fn measure_items(invocation: Invocation) {
     let corners = features[i];
     let a = vertices[corners.x].position;
     let b = vertices[corners.y].position;
-    let c = vertices[corners.z].position;
+    // An edge has the third corners of its faces there.
+    let c = vertices[select(corners.y, corners.z, i < clearance.triangles)].position;
     var center = 0.5 * (a + b);
     if (i < clearance.triangles) {
         center = THIRD * (a + b + c);
@@ -35,14 +36,17 @@ fn measure_items(invocation: Invocation) {
     atomicMax(&extents[select(1u, 0u, i < clearance.triangles)], bitcast<u32>(radius));
 }
 
-// A vertex that is near enough to a triangle, or an edge to another, is in the same cell or in one beside it.
+// A vertex that is near enough to a triangle, or an edge to another or to a triangle, is in the same cell or in one
+// beside it.
 @compute @workgroup_size(1)
 fn open_grid() {
     if (!running()) {
         return;
     }
     let radius = found_nearness[0].radius;
-    let sizes = MARGIN * vec2<f32>(radius + extent_words[0], radius + 2.0 * extent_words[1]);
+    let triangle = extent_words[0];
+    let edge = extent_words[1];
+    let sizes = MARGIN * vec2<f32>(radius + triangle, radius + edge + max(triangle, edge));
     found_nearness[0].inverse_cells = vec2<f32>(1.0, 1.0) / sizes;
     extent_words[0] = 0.0;
     extent_words[1] = 0.0;

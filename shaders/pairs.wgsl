@@ -128,7 +128,8 @@ fn admit_pairs() {
 }
 
 // Kind and thickness of a pair: in one piece, parts that are near at rest may be as near as half of that. Where all
-// four vertices were tangled from the start, the pair is left alone.
+// four vertices are tangled, the pair is left alone; where tangles are resolved, a vertex of each part is enough, so that
+// what is drawn apart is not held back by what it has yet to pass.
 @compute @workgroup_size(GROUP)
 fn rest_pairs(invocation: Invocation) {
     let p = element(invocation);
@@ -147,7 +148,10 @@ fn rest_pairs(invocation: Invocation) {
         let share = shares(kind, closest_weights(kind, a.xyz, b.xyz, c.xyz, d.xyz));
         thickness = min(thickness, 0.5 * length(between(share, a.xyz, b.xyz, c.xyz, d.xyz)));
     }
-    if (all(vec4<f32>(a.w, b.w, c.w, d.w) - 2.0 * piece == vec4<f32>(1.0))) {
+    let tangled = vec4<f32>(a.w, b.w, c.w, d.w) - 2.0 * piece == vec4<f32>(1.0);
+    let first = tangled.x || (kind == EDGES && tangled.y);
+    let second = tangled.z || tangled.w || (kind == VERTEX_TRIANGLE && tangled.y);
+    if (select(all(tangled), first && second, clearance.resolves != 0u)) {
         kind = NEITHER;
     }
     planes[p] = Plane(vec3<f32>(), 0.0, vec2<f32>(), thickness, kind);

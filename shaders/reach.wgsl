@@ -91,7 +91,8 @@ fn set_reach() {
     spread_words[NEED] = 0.0;
     spread_words[EXCESS] = 0.0;
     let demand = found_nearness[0].demand;
-    if (need > found_nearness[0].radius - clearance.thickness || demand > clearance.capacity) {
+    let tangled = atomicLoad(&own_meters[TANGLED]) > 0u;
+    if (need > found_nearness[0].radius - clearance.thickness || demand > clearance.capacity || tangled) {
         let many = CROWD * f32(demand) > f32(clearance.capacity);
         let lasting = select(LASTING, SHORT_LASTING, many);
         let wanted = clearance.thickness + max(lasting * motion, LEAST_MARGIN * clearance.thickness);

@@ -262,11 +262,15 @@ pub enum Error {
 
     /// Cloth that must not passes through itself.
     #[error(
-        "the cloth passes through itself in {crossings} places: the edge of vertices {edge:?} meets the triangle of vertices {triangle:?}"
+        "the cloth passes through itself in {crossings} places along {contours} contours, {closed} of them closed: the edge of vertices {edge:?} meets the triangle of vertices {triangle:?}"
     )]
     Tangled {
         /// Number of pairs of an edge and a triangle.
         crossings: usize,
+        /// Number of lines along which it does ([`crate::mesh::surface::Surface::contours`]).
+        contours: usize,
+        /// Number of those that have no end.
+        closed: usize,
         /// Ends of the first of these edges.
         edge: [u32; 2],
         /// Corners of the triangle.

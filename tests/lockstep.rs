@@ -154,6 +154,23 @@ fn self_collision_agrees() {
     }
 }
 
+/// Sheets that pass through each other: the search for crossings, and what draws them apart.
+#[test]
+fn untangling_agrees() {
+    for gpu in gpus() {
+        for size in [4, 7] {
+            let cloth = tangled(size);
+            let mut fields = cloth.fields().unwrap().clone();
+            let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 2000);
+            let agreement = agreement.unwrap_or_else(|error| panic!("{} {size}: {error}", name(&gpu)));
+            println!("{} tangled {size}: worst {}", name(&gpu), agreement.worst);
+            for kernel in ["open_tangles", "seek_tangles", "note_tangles", "untangle"] {
+                assert!(agreement.kernels.contains(&kernel), "{kernel}: {agreement:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_planted_error_is_named_at_its_first_dispatch() {
     for adapter in Gpu::adapters().into_iter().filter(|adapter| Gpu::check(adapter).is_ok()) {

@@ -699,6 +699,23 @@ fn self_collision_is_free_of_races() {
     }
 }
 
+/// So is drawing apart what is tangled.
+#[test]
+fn untangling_is_free_of_races() {
+    let cloth = tangled(4);
+    let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
+    let runner = Runner::new(cloth.program(), &fields).expect("the program fits");
+    let mut seen = BTreeSet::new();
+    // The others were examined above.
+    let others = cloth.program().dispatches().into_iter().filter(|dispatch| dispatch.kernel.source.stem != "untangle");
+    let times = others.map(|dispatch| ((dispatch.kernel.name, dispatch.range.start), TIMES)).collect();
+    let mut walk = Walk { label: "tangled", runner, random: Random(8), times, seen: &mut seen };
+    walk.items(&cloth.program().items, &mut fields);
+    for kernel in ["seek_tangles", "note_tangles", "untangle"] {
+        assert!(seen.contains(kernel), "{kernel} was not examined");
+    }
+}
+
 /// No kernel uses what an atomic returns, but for the one whose result is sorted afterwards.
 #[test]
 fn what_atomics_return_is_not_used() {

@@ -11,7 +11,7 @@ use clap::parser::ValueSource;
 use taut::io::export::{FORMATS, Target};
 use taut::scene::file::Output;
 use taut::scene::{Noise, SceneFile};
-use taut::{Backend, Error, Method, Preconditioner, Scene, SelfCollision, Settings, Stepping, Substeps};
+use taut::{Backend, Error, Method, Preconditioner, Scene, SelfCollision, Settings, Stepping, Substeps, Tangles};
 
 use crate::render::PictureOptions;
 use crate::rows;
@@ -166,6 +166,11 @@ pub(crate) struct SubjectOptions {
     #[arg(long, value_enum, value_name = "SWITCH")]
     self_collision: Option<Switch>,
 
+    /// What happens to cloth that keeps from passing through itself and does so at the start: refuse it, ignore what
+    /// crosses, or resolve it [default: the scene's]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Tangles::NAMES))]
+    tangles: Option<String>,
+
     /// Where to run; auto takes a GPU if there is one, and the CPU rather than a software adapter
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) backend: BackendName,
@@ -242,6 +247,11 @@ impl SubjectOptions {
             Some(Switch::Off) => None,
             None => settings.self_collision,
         };
+        if let Some(tangles) = self.tangles.as_deref().and_then(Tangles::named) {
+            let own = settings.self_collision.as_mut();
+            own.context("--tangles is about cloth that keeps from passing through itself: --self-collision on")?
+                .tangles = tangles;
+        }
         self.world.change(&mut settings, scene)?;
         // The solver that a file names keeps its parameters.
         let named = settings.method.solver().name();

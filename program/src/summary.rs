@@ -107,6 +107,8 @@ struct Crossings {
     /// In one frame, and which.
     most: u64,
     worst_frame: u32,
+    /// In the last frame.
+    left: u64,
     /// \[m\]
     nearest: Option<f64>,
 }
@@ -115,6 +117,7 @@ impl Crossings {
     fn add_row(&mut self, row: &Row, frame: u32) {
         let Some(crossings) = row.crossings else { return };
         self.frames += 1;
+        self.left = crossings;
         self.frames_crossed += u32::from(crossings > 0);
         if crossings > self.most {
             (self.most, self.worst_frame) = (crossings, frame);
@@ -132,7 +135,10 @@ impl Crossings {
         match self.nearest {
             Some(nearest) if self.most == 0 => format!("{crossings}; nearest {} mm", significant(1e3 * nearest, 3)),
             _ if self.most == 0 => crossings,
-            _ => format!("{crossings}; {frames}"),
+            _ => format!(
+                "{crossings}; {frames}; {} in the last",
+                if self.left == 0 { "none".into() } else { count(self.left) }
+            ),
         }
     }
 }
@@ -299,6 +305,7 @@ impl Summary {
         report["edges_over"] = tally.edges_over.into();
         report["contacts"] = tally.contacts.into();
         report["crossings"] = crossings.map(|crossings| crossings.most).into();
+        report["crossings_left"] = crossings.map(|crossings| crossings.left).into();
         report["frames_crossed"] = crossings.map(|crossings| crossings.frames_crossed).into();
         report["nearest"] = crossings.and_then(|crossings| crossings.nearest).into();
         report["untangled"] = crossings.map(|crossings| crossings.frames_crossed == 0).into();

@@ -9,6 +9,7 @@ use crate::engine::program::Program;
 use crate::error::{Error, Result};
 use crate::mesh::windows::Windows;
 use crate::stage::recorder::{Recorder, Woven};
+use crate::stage::self_collision::Tangles;
 
 /// What a recording depends on: another one is needed where this is not the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +50,12 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             damping: _,
             elasticity: _,
             rest_speed: _,
-            self_collision: _, // A cloth keeps whether it has it.
+            self_collision, // A cloth keeps whether it has it.
             dispatches_per_submission: _,
             dispatch_budget: _,
         } = settings;
-        (*area_limit, *stepping, *contact_rounds, *keep_previous)
+        let resolves = self_collision.is_some_and(|own| own.tangles == Tangles::Resolve);
+        (*area_limit, *stepping, *contact_rounds, *keep_previous, resolves)
     };
     a.method == b.method && recorded(a) == recorded(b)
 }

@@ -17,7 +17,7 @@ use crate::stage::load::{ForgetTension, Meter};
 use crate::stage::normals::Normals;
 use crate::stage::recorder::Moment;
 use crate::stage::rest::Rest;
-use crate::stage::self_collision::{BeginOwn, Calm, Detect, EndOwn};
+use crate::stage::self_collision::{BeginOwn, Calm, Detect, EndOwn, Tangles};
 use crate::stage::springs::Springs;
 use crate::stage::strain::TakeBest;
 use crate::stage::wind::Blowing;
@@ -78,7 +78,8 @@ impl<'a> Stages<'a> {
             stages.push((phase::CONTACT, Box::new(Meet)));
         }
         if own {
-            stages.push((phase::NEARNESS, Box::new(Detect)));
+            let resolves = settings.self_collision.is_some_and(|own| own.tangles == Tangles::Resolve);
+            stages.push((phase::NEARNESS, Box::new(Detect { resolves })));
         }
         if let Some(band) = settings.area_limit {
             stages.push((phase::PROJECTION, Box::new(AreaLimit { band })));

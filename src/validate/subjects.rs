@@ -15,6 +15,7 @@ use crate::solver::{Assignment, FastProjection, Method, Variant, YarnSweep};
 use crate::stage::contact::Contact;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
+use crate::stage::self_collision::{SelfCollision, Tangles};
 use crate::stage::wind::Wind;
 
 /// Length of a frame \[s\].
@@ -167,6 +168,27 @@ pub fn heaped(size: u32, settings: Settings) -> Result<Cloth> {
     let mut cloth = Cloth::on_cpu(scene.with_settings(settings))?;
     cloth.hold(&[0], Hold::Fixed)?;
     for _ in 0..6 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    Ok(cloth)
+}
+
+/// Sheets that pass through each other, in a frame in which they are drawn apart, a corner held; on the CPU.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`] and [`Cloth::step`].
+pub fn tangled(size: u32) -> Result<Cloth> {
+    let mut scene = scene::stack(2 * size.max(4))?;
+    // Every second one of the sheets, which are 20 mm apart, is tilted by 7°.
+    let vertices = size.max(4).pow(2) as usize;
+    for place in scene.start.chunks_mut(vertices).skip(1).step_by(2).flatten() {
+        place[1] += 0.12 * (place[0] - 0.2) + 0.03 * place[2];
+    }
+    let own = scene.settings.self_collision.map(|own| SelfCollision { tangles: Tangles::Resolve, ..own });
+    let settings = Settings { substeps: Substeps::Fixed(4), self_collision: own, ..Default::default() };
+    let mut cloth = Cloth::on_cpu(scene.with_settings(settings))?;
+    cloth.hold(&[0], Hold::Fixed)?;
+    for _ in 0..2 {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }
     Ok(cloth)

@@ -120,6 +120,7 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         cloths.push((format!("diagonals {name}"), cpu(scene, settings)));
     }
     cloths.push(("own heap".into(), own_heap(size)));
+    cloths.push(("tangled".into(), tangled(size)));
     for (name, elasticity) in
         [("explicit", Elasticity::Explicit), ("implicit", Elasticity::Implicit), ("diagonals", Elasticity::Diagonals)]
     {
@@ -135,6 +136,11 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
 /// A heap that presses itself, with a held vertex beside it.
 pub(crate) fn own_heap(size: u32) -> Cloth {
     taut::validate::heaped(size, Settings::default()).expect("the heap and the settings are valid")
+}
+
+/// Sheets that pass through each other and are drawn apart.
+pub(crate) fn tangled(size: u32) -> Cloth {
+    taut::validate::tangled(size).expect("the sheets and the settings are valid")
 }
 
 /// A curved sheet with hinges among solids of every kind that move, with every kind of hold.

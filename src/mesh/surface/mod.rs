@@ -13,6 +13,7 @@
 //!
 //! Lines ([`Mesh::lines`]) have no surface and are not judged.
 
+mod contours;
 mod distance;
 mod exact;
 mod tree;
@@ -22,6 +23,7 @@ use glam::DVec3;
 use super::Mesh;
 use super::check::check_positions;
 use crate::error::{Error, Result};
+pub use contours::{Contour, Region};
 use exact::Point;
 use tree::{Bounds, Tree};
 

@@ -220,6 +220,7 @@
 //! | `world.drag` | rate at which still air takes speed \[1/s\] | 0 |
 //! | `world.self_collision` | whether the cloth keeps from passing through itself: [`Settings::self_collision`] | `false` |
 //! | `world.thickness` | distance that two layers then keep \[m\] | 0.002 |
+//! | `world.tangles` | cloth that then crosses itself at the start: `"refuse"`, `"ignore"`, `"resolve"`; see [`Tangles`](crate::Tangles) | `"refuse"` |
 //! | `wind.velocity` | \[m/s\] | 0 |
 //! | `wind.density` | of the air \[kg/m³\] | 1.2 |
 //! | `wind.drag_coefficient`, `wind.lift_coefficient` | of a face across the wind; of one at 45° | 1.2, 1 |

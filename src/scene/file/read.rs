@@ -25,7 +25,7 @@ use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::parameter::{self, Listed, Takes};
-use crate::stage::self_collision::SelfCollision;
+use crate::stage::self_collision::{SelfCollision, Tangles};
 use crate::stage::wind::Wind;
 
 /// Longest name of a scene, in bytes.
@@ -69,11 +69,13 @@ pub(super) fn scene_file(file: &str, text: &str, limits: Limits) -> Result<Scene
         let root = Table::new(&source, document.get_ref(), String::new(), &known)?;
         let mut settings = Settings::default();
         if let Some(value) = root.get("world") {
-            let table = value.table(&["drag", "gravity", "self_collision", "thickness"])?;
+            let table = value.table(&["drag", "gravity", "self_collision", "tangles", "thickness"])?;
             table.set_vector("gravity", &mut settings.gravity)?;
             table.set("drag", &mut settings.drag)?;
             let mut own = SelfCollision::default();
             table.set("thickness", &mut own.thickness)?;
+            let tangles = table.get("tangles").map(|value| value.word(&Tangles::NAMES)).transpose()?;
+            own.tangles = tangles.and_then(Tangles::named).unwrap_or_default();
             let on = table.get("self_collision").map(|value| value.boolean()).transpose()?;
             settings.self_collision = on.unwrap_or_default().then_some(own);
         }

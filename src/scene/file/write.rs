@@ -14,6 +14,7 @@ use crate::solver::Method;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::parameter::{self, Listed};
+use crate::stage::self_collision::Tangles;
 
 /// Column of the comments.
 const COMMENTS: usize = 40;
@@ -323,6 +324,12 @@ fn world(page: &mut Page, settings: &Settings) {
     if let Some(own) = &settings.self_collision {
         page.unless("self_collision", &true, &false, "cloth does not pass through itself");
         page.number("thickness", own.thickness, "distance of two layers, m");
+        page.unless(
+            "tangles",
+            &own.tangles.name(),
+            &Tangles::default().name(),
+            "cloth that crosses itself at the start",
+        );
     }
     if let Some(wind) = &settings.wind {
         page.head("[wind]", "");

@@ -60,7 +60,8 @@ element! {
         pub(crate) stride: f32,
         /// Number of vertices.
         pub(crate) vertices: u32,
-        pub(crate) padding: u32,
+        /// 1 where tangles are resolved.
+        pub(crate) resolves: u32,
         /// Number of triangles.
         pub(crate) triangles: u32,
         /// Pairs that there is room for.

@@ -25,7 +25,7 @@ static SOURCE: Source = Source::new("grid", include_str!("../../../shaders/grid.
     .constants(&[("THIRD", Constant::F32(THIRD)), ("MARGIN", Constant::F32(MARGIN))]);
 
 /// Not a quotient, which devices round as they like.
-const THIRD: f32 = 1.0 / 3.0;
+pub(super) const THIRD: f32 = 1.0 / 3.0;
 /// How much larger a cell is than what must fit into it: rounding of its inverse and of positions.
 const MARGIN: f32 = 1.01;
 
@@ -68,7 +68,8 @@ fn measure_items_body(run: &mut Run<'_>) -> Result<()> {
     for i in run.range() {
         let triangle = i < clearance.triangles as usize;
         let [x, y, z, _] = features[i];
-        let [a, b, c] = [x, y, z].map(|corner| vertices[corner as usize].position);
+        // An edge has the third corners of its faces there.
+        let [a, b, c] = [x, y, if triangle { z } else { y }].map(|corner| vertices[corner as usize].position);
         let center: Vec3 = if triangle { THIRD * (a + b + c) } else { 0.5 * (a + b) };
         let radius = a.distance(center).max(b.distance(center)).max(c.distance(center));
         let half = (a - center).abs().max((b - center).abs()).max((c - center).abs());
@@ -83,7 +84,8 @@ fn open_grid_body(run: &mut Run<'_>) -> Result<()> {
     let mut extent_words = run.write::<f32>("extent_words")?;
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let radius = found_nearness[0].radius;
-    let sizes = [MARGIN * (radius + extent_words[0]), MARGIN * (radius + 2.0 * extent_words[1])];
+    let [triangle, edge] = [extent_words[0], extent_words[1]];
+    let sizes = [MARGIN * (radius + triangle), MARGIN * (radius + edge + triangle.max(edge))];
     found_nearness[0].inverse_cells = sizes.map(|size| 1.0 / size).into();
     (extent_words[0], extent_words[1]) = (0.0, 0.0);
     Ok(())

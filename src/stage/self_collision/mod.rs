@@ -36,6 +36,9 @@
 //! **Lists have room for a fixed number of pairs.** Where more are found, those that do not fit bound the motion of
 //! their vertices to half of what they may come nearer, in any direction: safe, slow, and reported.
 //!
+//! **Tangles.** Cloth that passes through itself at the start has no plane between its parts there. [`Tangles`] says what
+//! happens: `untangle.rs` draws such parts apart, before pairs are listed.
+//!
 //! | symbol | name | unit |
 //! |---|---|---|
 //! | h, μ | `clearance.thickness`, `friction` | m; 1 |
@@ -53,6 +56,7 @@ mod plots;
 mod reach;
 mod respond;
 mod scan;
+mod untangle;
 
 use crate::engine::fields::{Domain, Fields, Inputs, Sizes, Spec};
 use crate::error::{Error, Result, within};
@@ -78,6 +82,8 @@ pub(crate) mod meter {
     pub(crate) const FORCED: u32 = 5;
     /// Vertices that were slowed down.
     pub(crate) const SPEED_LIMITED: u32 = 6;
+    /// Vertices that belonged to a crossing when they were last looked for.
+    pub(crate) const TANGLED: u32 = 7;
     /// Number of words.
     pub(crate) const COUNT: usize = 8;
 }
@@ -92,7 +98,8 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<plots::Plot>("plots", Domain::PLOTS, "boxes of plots and of their motion [m]").floor(magnitude::rest),
     Spec::of::<[f32; 4]>("list_places", Domain::TOUCHING, "positions where the list was made [m]"),
     Spec::of::<f32>("extents", Domain::Fixed(4), "largest radius of triangles and of edges [m]"),
-    Spec::of::<[u32; 4]>("features", Domain::ITEMS, "corners of triangles, then ends of edges").exact(),
+    Spec::of::<[u32; 4]>("features", Domain::ITEMS, "corners of triangles, then ends of edges and what is beside")
+        .exact(),
     Spec::of::<Extent>("boxes", Domain::ITEMS, "boxes of triangles and edges [m]"),
     Spec::of::<u32>("cells", Domain::ITEMS, "cells of triangles and edges, packed").exact(),
     Spec::of::<u32>("bucket_starts", Domain::BUCKETS, "places before each bucket; after the sort, its end").exact(),
@@ -114,10 +121,17 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<f32>("limits", Domain::TOUCHING, "part of its way that a vertex may go"),
     Spec::of::<[f32; 2]>("marks", Domain::TOUCHING, "what the fence did, and how far into a solid [m]"),
     Spec::of::<u32>("pushes", Domain::PUSHES, "sums of pushes in units, and their number").fixed(),
+    Spec::of::<u32>("tangles", Domain::TOUCHING, "crossings that a vertex belongs to").exact(),
     Spec::of::<u32>("own_meters", Domain::OWN_METERS, "account of self-collision in this frame").exact(),
 ];
 
 /// What happens to cloth that passes through itself from the start.
+///
+/// | | can | cannot |
+/// |---|---|---|
+/// | `Refuse` | promise that nothing ever crosses, but where pins force it | begin with a crossing |
+/// | `Ignore` | begin with any, and keep everything else from crossing | end a crossing |
+/// | `Resolve` | draw apart corners, borders, dents and folds that came through | tell which side of a layer is right |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tangles {
@@ -127,6 +141,32 @@ pub enum Tangles {
     /// Parts whose vertices all belong to such places are left alone, by the response and by the fence; everything else
     /// is as safe as it always is. What is tangled stays so until something pulls it apart.
     Ignore,
+    /// It is drawn apart: crossings are looked for on the device, the contours along which layers cross become shorter,
+    /// and what crosses nothing any more is fenced from then on. [`SelfReport::tangled`] tells what is left.
+    ///
+    /// Contours are shortened by what is near them, without knowing an inside, by at most a tenth of the thickness per
+    /// substep. So a corner, a piece of a border, a dent or a fold that came through goes back the way it came, while
+    /// layers that cross along a straight line from border to border, as the two strokes of an X, have nowhere to go:
+    /// they stay, are counted, and are left alone as by [`Tangles::Ignore`]. Layers that lie exactly in one plane are not
+    /// seen. Where much is tangled, more may become so on the way, and something may stay.
+    Resolve,
+}
+
+impl Tangles {
+    /// Names as the program spells them.
+    pub const NAMES: [&'static str; 3] = ["refuse", "ignore", "resolve"];
+
+    const ALL: [Self; 3] = [Self::Refuse, Self::Ignore, Self::Resolve];
+
+    /// That of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tangles| tangles.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 }
 
 /// How cloth keeps from passing through itself; see the [module](self).
@@ -183,6 +223,9 @@ pub struct SelfReport {
     pub pinched: u32,
     /// Lists of pairs that were made.
     pub rebuilds: u32,
+    /// Vertices that belonged to a crossing when these were last looked for: at the start of the frame, or, if there
+    /// were any, of its last substep. Only [`Tangles::Resolve`] looks for them.
+    pub tangled: u32,
 }
 
 impl SelfReport {
@@ -197,6 +240,7 @@ impl SelfReport {
             forced: word(meter::FORCED),
             pinched: word(meter::PINCHED),
             rebuilds: word(meter::REBUILDS),
+            tangled: word(meter::TANGLED),
         }
     }
 }
@@ -269,6 +313,20 @@ fn surface_edges(triangles: &[[u32; 3]]) -> Vec<[u32; 2]> {
     edges.sort_unstable();
     edges.dedup();
     edges
+}
+
+/// Third corners of the first two triangles of every edge; its second end where there are fewer.
+fn third_corners(triangles: &[[u32; 3]], edges: &[[u32; 2]]) -> Vec<[u32; 2]> {
+    let mut thirds: Vec<[u32; 2]> = edges.iter().map(|[_, second]| [*second; 2]).collect();
+    for &[a, b, c] in triangles {
+        for [a, b, third] in [[a, b, c], [b, c, a], [c, a, b]] {
+            let Ok(edge) = edges.binary_search(&[a.min(b), a.max(b)]) else { continue };
+            if let Some(free) = thirds[edge].iter_mut().find(|corner| **corner == a.max(b)) {
+                *free = third;
+            }
+        }
+    }
+    thirds
 }
 
 /// Number of buckets for so many items.
@@ -356,7 +414,9 @@ pub(crate) fn fill(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision, fi
         edge.into_iter().chain(triangle).for_each(|vertex| tangled[vertex as usize] = true);
     }
     let edges = surface_edges(&triangles);
-    let features = triangles.iter().map(|&[a, b, c]| [a, b, c, c]).chain(edges.iter().map(|&[a, b]| [a, b, b, b]));
+    let thirds = third_corners(&triangles, &edges);
+    let edges = edges.iter().zip(thirds).map(|(&[a, b], [c, d])| [a, b, c, d]);
+    let features = triangles.iter().map(|&[a, b, c]| [a, b, c, c]).chain(edges);
     for (row, feature) in fields.get_mut::<[u32; 4]>("features")?.iter_mut().zip(features) {
         *row = feature;
     }
@@ -374,11 +434,14 @@ pub(crate) fn fill(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision, fi
 /// # Errors
 /// [`Error::Tangled`] where they are not.
 pub(crate) fn check_tangles(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision) -> Result<Vec<Crossing>> {
-    let crossings = Surface::new(mesh).crossings(start)?;
+    let surface = Surface::new(mesh);
+    let crossings = surface.crossings(start)?;
     match crossings.first() {
         Some(first) if settings.tangles == Tangles::Refuse => {
             let (edge, triangle) = (first.edge, first.triangle);
-            Err(Error::Tangled { crossings: crossings.len(), edge, triangle })
+            let contours = surface.contours(start)?;
+            let closed = contours.iter().filter(|contour| contour.is_closed()).count();
+            Err(Error::Tangled { crossings: crossings.len(), contours: contours.len(), closed, edge, triangle })
         }
         _ => Ok(crossings),
     }
@@ -404,7 +467,7 @@ impl Stage for BeginOwn {
             farthest: FARTHEST * shortest,
             stride: settings.stride(shortest),
             vertices: sizes.vertices() as u32,
-            padding: 0,
+            resolves: (settings.tangles == Tangles::Resolve).into(),
             triangles: sizes.triangles() as u32,
             capacity: sizes.of(Domain::PAIRS) as u32,
             triangle_buckets: buckets(sizes.triangles()) as u32,
@@ -420,12 +483,18 @@ impl Stage for BeginOwn {
 
 /// The list of pairs and their planes, after the prediction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Detect;
+pub(crate) struct Detect {
+    /// Whether tangles are resolved.
+    pub(crate) resolves: bool,
+}
 
 impl Stage for Detect {
     fn record(&self, recorder: &mut Recorder<'_>) {
         reach::where_stale(recorder, |recorder| {
             grid::record(recorder);
+            if self.resolves {
+                untangle::record(recorder);
+            }
             pairs::record(recorder);
         });
         fence::where_pairs(recorder, |recorder| {

@@ -167,7 +167,12 @@ fn rest_pairs_body(run: &mut Run<'_>) -> Result<()> {
         if piece.x == piece.w {
             thickness = thickness.min(0.5 * pair_distance(kind, rest.map(xyz)));
         }
-        let tangled = words - 2.0 * piece == Vec4::ONE;
+        let [a, b, c, d] = (words - 2.0 * piece).to_array().map(|word| word == 1.0);
+        let tangled = if clearance.resolves != 0 {
+            (a || (kind == EDGES && b)) && (c || d || (kind == VERTEX_TRIANGLE && b))
+        } else {
+            a && b && c && d
+        };
         planes[p] = Plane { thickness, kind: if tangled { NEITHER } else { kind }, ..Plane::default() };
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! radius; how many substeps the next frame has; and, as a last resort, a part by which all ways are shortened.
 //!
 //! **The list** is made anew where parts that are not listed may have come nearer than the thickness
-//! ([`super::plots`]), at the start of a frame, and where the last one had not enough room. Its radius is the thickness
+//! ([`super::plots`]), at the start of a frame, while anything is tangled, and where the last one had not enough room. Its radius is the thickness
 //! and ten times the relative motion of this substep, so that it lasts for some substeps, and at most 0.7 of the
 //! shortest edge. A resting stack of six sheets then has 9 pairs per vertex, where a radius of 4 h lists 41.
 //!
@@ -42,6 +42,7 @@ static SOURCE: Source =
         ("SPEED", Constant::U32(spread::SPEED)),
         ("SLOWED_VERTICES", Constant::U32(meter::SPEED_LIMITED)),
         ("FORCED_VERTICES", Constant::U32(meter::FORCED)),
+        ("TANGLED", Constant::U32(meter::TANGLED)),
     ]);
 
 /// Words of two boxes: largest u and −u of vertices that must move as they do, then of all.
@@ -192,6 +193,7 @@ fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
     let mut spread_words = run.write::<f32>("spread_words")?;
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let mut decisions = run.write::<u32>("decisions")?;
+    let own_meters = run.read::<u32>("own_meters")?;
     decisions[own as usize] = 0;
     if decisions[parent as usize] == 0 {
         return Ok(());
@@ -201,7 +203,8 @@ fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
         spread_words[word as usize] = 0.0;
     }
     let near = &mut found_nearness[0];
-    if need > near.radius - clearance.thickness || near.demand > clearance.capacity {
+    let tangled = own_meters[meter::TANGLED as usize] > 0;
+    if need > near.radius - clearance.thickness || near.demand > clearance.capacity || tangled {
         let lasting = if CROWD * near.demand as f32 > clearance.capacity as f32 { SHORT_LASTING } else { LASTING };
         let wanted = clearance.thickness + (lasting * motion).max(LEAST_MARGIN * clearance.thickness);
         near.radius = if wanted < clearance.farthest { wanted } else { clearance.farthest };
