@@ -331,7 +331,7 @@ impl ResultFile {
     /// The rows as CSV (RFC 4180): a header, one line per row, lines end with CR LF. Raw samples and the machine are
     /// left to the JSON; whether times are those of a software adapter is not. What was not measured is empty.
     pub(crate) fn to_csv(&self) -> String {
-        let mut text = line(COLUMNS.iter().map(|name| (*name).to_owned()));
+        let mut text = line(columns());
         for row in &self.rows {
             text += &line(row.cells().into_iter().chain([self.software.to_string()]));
         }
@@ -530,7 +530,7 @@ impl Row {
         Ok(row)
     }
 
-    /// In the order of [`COLUMNS`], without the last, which is the file's.
+    /// In the order of [`columns`], without the last, which is the file's.
     fn cells(&self) -> Vec<String> {
         // With an exponent where that is shorter, and to the last place.
         let number = |value: f64| format!("{value:?}");
@@ -582,8 +582,14 @@ impl Row {
     }
 }
 
-/// The columns of the CSV.
-const COLUMNS: [&str; 38 + phase::ALL.len()] = [
+/// The columns of the CSV: those of a row, the parts of its time on a GPU, and whether that is software.
+fn columns() -> impl Iterator<Item = String> {
+    let parts = phase::ALL.iter().map(|phase| format!("gpu_{}_seconds", phase.name));
+    COLUMNS.iter().map(|name| (*name).to_owned()).chain(parts).chain(["software".to_owned()])
+}
+
+/// The columns of a row that are no parts of its time.
+const COLUMNS: [&str; 37] = [
     "suite",
     "scene",
     "size",
@@ -621,15 +627,6 @@ const COLUMNS: [&str; 38 + phase::ALL.len()] = [
     "reason",
     "step_seconds",
     "stiffness",
-    "gpu_frame_seconds",
-    "gpu_forces_seconds",
-    "gpu_predict_seconds",
-    "gpu_elastic_seconds",
-    "gpu_contact_seconds",
-    "gpu_projection_seconds",
-    "gpu_commit_seconds",
-    "gpu_normals_seconds",
-    "software",
 ];
 
 /// A line of CSV with its end.
@@ -872,17 +869,17 @@ mod tests {
         let csv = file.to_csv();
         let lines: Vec<&str> = csv.split_terminator("\r\n").collect();
         assert_eq!(lines.len(), 3);
-        assert_eq!(lines[0], COLUMNS.join(","));
+        assert_eq!(lines[0], columns().collect::<Vec<_>>().join(","));
         assert_eq!(
             lines[1],
             "solvers,hang,20,400,fast-projection,llvmpipe,0.01,0.0099,0.004,true,60,0,5,0.5,0.275,0.725,0.125,0.2,0.2,0.2,0.0,\
              600,1200,48000,7,9007199254740993,9007199254740995,7,123456789,0.25,-1e-5,0.75,1.5,held,kept,0.001,7750.0,\
-             0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,true"
+             0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,true"
         );
         assert_eq!(lines[2].split("\"a \"\"b\"\", c\"").count(), 2);
         // One more than between the cells: that within the quotes.
-        assert_eq!(lines[2].matches(',').count(), COLUMNS.len());
-        assert!(lines[2].ends_with(",0,0,,,,,0.1,,,,,,,,,,,,,,true"), "{}", lines[2]);
+        assert_eq!(lines[2].matches(',').count(), columns().count());
+        assert!(lines[2].ends_with(",0,0,,,,,0.1,,,,,,,,,,,,,,,true"), "{}", lines[2]);
     }
 
     #[test]
