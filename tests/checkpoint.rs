@@ -160,11 +160,26 @@ fn a_forged_checksum_does_not_make_positions_infinite() {
     }
 }
 
+/// What may pass through itself is another cloth than what does not.
+#[test]
+fn self_collision_is_told_from_none() {
+    let made = |on: bool| {
+        let scene = scene::heap(8).unwrap();
+        let own = scene.settings.self_collision.filter(|_| on);
+        cpu(scene, Settings { self_collision: own, ..Default::default() })
+    };
+    goes_on("heap", || made(true));
+    let (with, without) = (made(true).checkpoint().unwrap(), made(false).checkpoint().unwrap());
+    assert!(refusal(&mut made(false), &with).contains("with self-collision, and this one has none"));
+    assert!(refusal(&mut made(true), &without).contains("without self-collision, and this one has it"));
+    assert!(refusal(&mut made(true), &forge(&with, "rest_places", f32::NAN)).contains("elsewhere at rest"));
+}
+
 #[test]
 fn what_is_reserved_is_not_taken_for_nothing() {
     let saved = cpu(scene::hang(4).unwrap(), Settings::default()).checkpoint().unwrap();
     let mut later = saved[..saved.len() - 8].to_vec();
-    later[12] = 1;
+    later[12] = 2;
     let mut checksum = Checksum::default();
     checksum.add(&later);
     later.extend(checksum.value().to_le_bytes());

@@ -34,6 +34,32 @@ fn sizes_of_scenes_are_known_without_making_them() {
         assert!(matches!(Scene::expected_sizes(name, 1), Err(Error::SceneSize { .. })), "{name}");
     }
     assert!(matches!(Scene::expected_sizes("nothing", 9), Err(Error::UnknownScene { .. })));
+    for name in scene::LAYERED {
+        for size in [8, 11, 39, 40, 43, 55] {
+            let made = Scene::named(name, size).expect("a scene");
+            let expected = Sizes::of_mesh(&made.mesh, &made.solids, Topology::new(&made.mesh).yarns.yarns.len());
+            assert_eq!(Scene::expected_sizes(name, size).expect("sizes"), expected, "{name} {size}");
+        }
+        assert!(matches!(Scene::expected_sizes(name, 4097), Err(Error::SceneSize { .. })), "{name}");
+    }
+}
+
+/// Pairs of near parts need most of the room where cloth touches itself, and an estimate from counts knows it.
+#[test]
+fn the_estimate_knows_of_self_collision() {
+    for name in scene::LAYERED {
+        let made = Scene::named(name, 40).expect("a scene");
+        let counted = MemoryEstimate::new(&Scene::expected_sizes(name, 40).expect("sizes"), &made.settings);
+        let counted = counted.expect("an estimate").fields as f64;
+        let settings = Settings { self_collision: None, ..made.settings.clone() };
+        let without = Cloth::memory_estimate(&made.clone().with_settings(settings)).expect("an estimate").fields as f64;
+        let cloth = Cloth::on_cpu(made).expect("a cloth");
+        let fields = cloth.fields().expect("on the CPU");
+        let found: usize = (0..fields.specs().len()).map(|number| 4 * fields.words(number).len()).sum();
+        let ratio = counted / found as f64;
+        // Buckets are a power of two, and edges at most one more per piece than there are.
+        assert!((0.97..1.1).contains(&ratio) && without < 0.5 * counted, "{name}: {ratio}, {without}");
+    }
 }
 
 #[test]

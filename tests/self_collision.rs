@@ -347,13 +347,11 @@ fn a_stack_is_as_high_as_its_layers() {
     assert!(found.kinetic < 1e-4, "{}", found.kinetic);
 }
 
-/// A strip that is turned about itself does not cross as long as it can follow: a rope of so coarse a mesh jams after
-/// three turns, and then its upper row is driven through what is in its way, which is counted as forced.
+/// Two of its four turns, within which the limit is held, too.
 #[test]
-fn a_twisted_strip_does_not_cross_before_it_jams() {
+fn a_twisted_strip_does_not_cross_itself() {
     let found = run(scene::twist(8).expect("a scene"), 120, FRAME, on_cpu);
-    report("twist", &found);
-    assert_eq!((found.crossings, found.own.forced), (0, 0));
+    judge("twist", &found);
     assert!(found.own.pairs > 0);
 }
 
@@ -558,7 +556,19 @@ fn what_cannot_be_is_refused() {
         Err(Error::Tangled { crossings, edge, .. }) => assert!(crossings > 0 && edge.iter().any(|end| *end < 2)),
         other => panic!("{other:?}"),
     }
-    tangled(Tangles::Ignore).expect("it is taken").step(&frame(FRAME)).expect("a step");
+    // Which vertices are left alone follows the state that is set.
+    let flagged = |cloth: &Cloth| {
+        let places = cloth.fields().expect("on the CPU").get::<[f32; 4]>("rest_places").expect("places");
+        places.iter().filter(|place| place[3] % 2.0 == 1.0).count()
+    };
+    let mut cloth = tangled(Tangles::Ignore).expect("it is taken");
+    assert!(flagged(&cloth) > 3);
+    let apart = scene::heap(8).expect("a scene").start;
+    cloth.set_state(&apart, &vec![[0.0; 3]; apart.len()]).expect("a state");
+    assert_eq!(flagged(&cloth), 0);
+    cloth.reset().expect("the start");
+    assert!(flagged(&cloth) > 3);
+    cloth.step(&frame(FRAME)).expect("a step");
     // A cloth keeps whether it has it.
     let mut cloth = on_cpu(scene::heap(8).expect("a scene"));
     assert!(matches!(cloth.change(|s| s.self_collision = None), Err(Error::Fixed { field: "self_collision" })));

@@ -1,8 +1,8 @@
 //! The complete state as bytes, for going on later.
 //!
-//! Little-endian: `TAUTSAVE`, version (`u32`), 0 (`u32`), fingerprint of the cloth (`u64`), frame (`u64`), phase of the
-//! gusts (`f64`), time saved up (`f32`), number of solids (`u32`); for each solid rotation (x, y, z, w), translation,
-//! velocity and angular velocity (`f32`); number of fields (`u32`); for each field the length of its name (`u32`), its
+//! Little-endian: `TAUTSAVE`, version (`u32`), 1 with self-collision and else 0 (`u32`), fingerprint of the cloth
+//! (`u64`), frame (`u64`), phase of the gusts (`f64`), time saved up (`f32`), number of solids (`u32`); for each solid
+//! rotation (x, y, z, w), translation, velocity and angular velocity (`f32`); number of fields (`u32`); for each field the length of its name (`u32`), its
 //! name, its number of words (`u32`) and its words (`u32`); at the end the [`Checksum`] of everything before it
 //! (`u64`).
 
@@ -16,6 +16,7 @@ use crate::mesh::FARTHEST;
 use crate::solid::Pose;
 use crate::solid::Solid;
 use crate::stage::fields::Vertex;
+use crate::stage::self_collision;
 
 const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
 const VERSION: u32 = 3;
@@ -80,7 +81,7 @@ impl Cloth {
         let mut bytes = Vec::with_capacity(self.checkpoint_size() as usize);
         bytes.extend(SIGNATURE);
         bytes.extend(VERSION.to_le_bytes());
-        bytes.extend(0u32.to_le_bytes());
+        bytes.extend(u32::from(self.fields.sizes().touches_itself()).to_le_bytes());
         bytes.extend(fingerprint(&self.basis, self.fields.sizes()).to_le_bytes());
         bytes.extend(self.frame.to_le_bytes());
         bytes.extend(self.gust_phase.to_le_bytes());
@@ -176,8 +177,13 @@ impl Restored {
         if found.value() != u64::from_le_bytes(*checksum) {
             return Err(refused("it is damaged: its checksum is wrong"));
         }
-        if reader.word()? != 0 {
-            return Err(refused("it says something that only a later version knows"));
+        let own = u32::from(fields.sizes().touches_itself());
+        match reader.word()? {
+            word if word == own => {}
+            // What was free to cross is tangled, perhaps; and what keeps apart would not from here on.
+            0 => return Err(refused("it is of a cloth without self-collision, and this one has it")),
+            1 => return Err(refused("it is of a cloth with self-collision, and this one has none")),
+            _ => return Err(refused("it says something that only a later version knows")),
         }
         if u64::from_le_bytes(reader.take()?) != fingerprint(basis, fields.sizes()) {
             return Err(refused("it is of another cloth"));
@@ -202,9 +208,11 @@ impl Restored {
             (solid.velocity, solid.angular_velocity) = ([u, v, t], [a, b, c]);
             solid.validate(index).map_err(|error| refused(error.to_string()))?;
         }
-        let mut fields = fields.clone();
+        let made = fields;
+        let mut fields = made.clone();
         reader.fields(&mut fields)?;
         check(&fields, basis)?;
+        self_collision::check_places(made, &fields).map_err(|error| refused(error.to_string()))?;
         Ok(Self { frame, gust_phase, saved_time, solids: moved, fields })
     }
 }

@@ -62,6 +62,9 @@ impl MemoryEstimate {
     pub fn new(sizes: &Sizes, settings: &Settings) -> Result<Self> {
         settings.method.solver().validate()?;
         let specs = stages::fields(settings)?;
+        // Sizes of a scene that was made know their edges; others have as many as they can.
+        let expected = sizes.with_expected_self_collision(settings.self_collision.as_ref());
+        let sizes = if sizes.touches_itself() { sizes } else { &expected };
         let bytes = |spec: &Spec| bytes(sizes, spec);
         // What is traced later decides which kernels there are: woven cloth of short or long yarns, or neither.
         let used = [(2, 8), (2, 300), (8, 1)].map(|(families, length)| used(sizes, &specs, settings, families, length));

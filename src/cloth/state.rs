@@ -17,7 +17,7 @@ use crate::stage::Stage;
 use crate::stage::fields::{Clock, Meters, Vertex};
 use crate::stage::integrate::IMPULSE;
 use crate::stage::normals::Normals;
-use crate::stage::self_collision::check_tangles;
+use crate::stage::self_collision::{check_tangles, flag_tangles};
 
 impl Cloth {
     /// Back to the start, at rest; gusts start again, too. Every solid goes to where it was when it came.
@@ -49,13 +49,17 @@ impl Cloth {
         check_own_limits(&self.basis.mesh, resolution)?;
         if let Some(own) = &self.settings.self_collision {
             own.check_thickness(self.basis.shortest, resolution * self.basis.shortest)?;
-            check_tangles(&self.basis.mesh, positions, own)?;
         }
+        let crossings = match &self.settings.self_collision {
+            Some(own) => check_tangles(&self.basis.mesh, positions, own)?,
+            None => Vec::new(),
+        };
         self.check_device()?;
         self.relocation = None;
         (self.saved_time, self.unfinished, self.dispatches) = (0.0, false, Dispatches::default());
         self.forget_commands()?;
         self.anchor_anew(None)?;
+        flag_tangles(&crossings, &mut self.fields)?;
         write_state(&mut self.fields, &self.basis.mesh, positions, velocities)?;
         if let Engine::Gpu(runner) = &self.engine {
             for spec in self.fields.specs().iter().filter(|spec| spec.state) {

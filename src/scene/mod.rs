@@ -23,8 +23,20 @@
 //! | [`mannequin`] | nothing | flat, above the shoulders of a dress form |
 //! | [`flag`] | the column x = 0 | upright in the wind |
 //!
-//! [`Scene::settings`] are part of a scene: wind, one-sided edges, damping. With the feature `scene-files` every scene
-//! can be written to a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene is its
+//! Cloth that meets itself, of the same cotton, with self-collision ([`LAYERED`]):
+//!
+//! | Scene | Held | Start |
+//! |---|---|---|
+//! | [`fold`] | one side, which is led over to the other and let go | flat, on the ground |
+//! | [`heap`] | nothing | upright, above the ground |
+//! | [`ring`] | the middle, which is pulled down | flat, on a ring that is much narrower |
+//! | [`sheets`] | the corners of the lower one | one above the other |
+//! | [`sleeve`] | both ends, one of which is pushed towards the other | a tube around an arm |
+//! | [`stack`] | nothing | six, one above the other |
+//! | [`twist`] | the upper side, which is turned, and the lower one, which may rise | upright |
+//!
+//! [`Scene::settings`] are part of a scene: wind, one-sided edges, damping. With the feature `scene-files` those of
+//! [`NAMES`] can be written to a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene is its
 //! [`Script`].
 //!
 //! A flat row between two pins, as in [`patch`] and [`curtain`], has one edge more than it has
@@ -45,7 +57,7 @@ pub use crate::cloth::motion::{Key, Motion, PinGroup, Script, SolidMotion};
 pub use crate::cloth::scene::Scene;
 #[cfg(feature = "scene-files")]
 pub use file::SceneFile;
-pub use layers::{fold, heap, sheets, stack, twist};
+pub use layers::{fold, heap, ring, sheets, sleeve, stack, twist};
 pub use material::Material;
 pub use noise::Noise;
 
@@ -56,7 +68,7 @@ use crate::mesh::{Mass, Mesh, MeshDescriptor};
 use crate::solid::{self, Grid, Pose, Solid, SolidShape};
 use crate::stage::wind::Wind;
 
-/// The names [`Scene::named`] knows.
+/// The names that [`Scene::named`] knows, and scene files can say.
 pub const NAMES: [&str; 11] = [
     "chain",
     "curtain",
@@ -70,6 +82,9 @@ pub const NAMES: [&str; 11] = [
     "sheet",
     "tablecloth",
 ];
+
+/// The names that [`Scene::named`] knows besides: cloth that meets itself. No scene file can say how it starts.
+pub const LAYERED: [&str; 7] = ["fold", "heap", "ring", "sheets", "sleeve", "stack", "twist"];
 
 /// The largest size of a scene.
 pub(crate) const MOST: u32 = 4096;
@@ -88,7 +103,8 @@ impl Scene {
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownScene`], and [`Error::SceneSize`] if `size` is not in 2 … 4096 (hang: 3 … 4096).
+    /// [`Error::UnknownScene`], and [`Error::SceneSize`] if `size` is not in 2 … 4096 (from 3 on for `hang`, from 8 on for
+    /// [`LAYERED`]).
     pub fn named(name: &str, size: u32) -> Result<Self> {
         match name {
             "chain" => chain(size),
@@ -102,7 +118,17 @@ impl Scene {
             "rope-tether" => rope_tether(size),
             "sheet" => sheet(size),
             "tablecloth" => tablecloth(size),
-            _ => Err(Error::UnknownScene { name: name.to_owned(), known: NAMES.join(", ") }),
+            "fold" => fold(size),
+            "heap" => heap(size),
+            "ring" => ring(size),
+            "sheets" => sheets(size),
+            "sleeve" => sleeve(size),
+            "stack" => stack(size),
+            "twist" => twist(size),
+            _ => {
+                let known = [&NAMES[..], &LAYERED].concat().join(", ");
+                Err(Error::UnknownScene { name: name.to_owned(), known })
+            }
         }
     }
 

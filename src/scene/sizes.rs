@@ -1,16 +1,20 @@
 //! How large a scene would be.
 
-use super::{MOST, Scene};
+use super::{LAYERED, MOST, Scene};
 use crate::engine::fields::Sizes;
 use crate::error::{Error, Result};
 use crate::mesh::yarns::Yarns;
 
 /// The smallest of three scenes whose sizes are those of all larger ones continued.
 const FIRST: u32 = 6;
+/// The same of layered cloth, whose parts have halves and fifths of the size: one in ten goes on as a polynomial.
+const FIRST_LAYERED: u32 = 10;
+const STEP_LAYERED: u32 = 10;
 
 impl Scene {
     /// Sizes of the cloth of [`Scene::named`], without making it: every count of a sheet or a chain is a polynomial of
-    /// its size, of degree 2 at most, and three small ones are enough to know it.
+    /// its size, of degree 2 at most, and three small ones are enough to know it. What self-collision needs is left to
+    /// [`crate::MemoryEstimate`].
     ///
     /// # Errors
     /// As [`Scene::named`].
@@ -20,12 +24,14 @@ impl Scene {
             Ok::<_, Error>(Sizes::of_mesh(&mesh, &solids, Yarns::new(&mesh).yarns.len()))
         };
         // What cannot be made is refused before anything is.
-        if !(FIRST + 3..=MOST).contains(&size) {
+        let (least, step) = if LAYERED.contains(&name) { (FIRST_LAYERED, STEP_LAYERED) } else { (FIRST, 1) };
+        if !(least + 3 * step..=MOST).contains(&size) {
             return made(size);
         }
-        let [first, second, third] = [FIRST, FIRST + 1, FIRST + 2].map(made);
+        let least = least + (size - least) % step;
+        let [first, second, third] = [least, least + step, least + 2 * step].map(made);
         let (first, second, third) = (first?, second?, third?);
-        let steps = (size - FIRST) as usize;
+        let steps = ((size - least) / step) as usize;
         // Newton's forward differences.
         let continued = |[first, second, third]: [usize; 3]| {
             let slope = second - first;

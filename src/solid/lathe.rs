@@ -1,4 +1,4 @@
-//! Ready bodies: a dress form and a sphere.
+//! Ready bodies: a dress form, a sphere and a ring.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -101,6 +101,32 @@ pub fn icosphere(radius: f32, subdivisions: u32) -> Body {
         triangles = subdivide(&mut points, &triangles);
     }
     let positions = points.iter().map(|point| (radius * point).as_vec3().to_array()).collect();
+    Body::trusted(positions, triangles)
+}
+
+/// A torus about the y axis: `radius` is that of the circle in the middle of its tube, `tube` that of the tube.
+///
+/// `segments` counts the corners of both circles; below 8 it is taken for 8, above 512 for 512. Radii are taken as
+/// [`icosphere`] takes its own, and a tube of more than 0.99 of the radius for that.
+pub fn torus(radius: f32, tube: f32, segments: u32) -> Body {
+    let meant = |radius: f32| f64::from(if radius.is_nan() { 1e-15 } else { radius.clamp(1e-15, 1e15) });
+    let radius = meant(radius);
+    let (tube, segments) = (meant(tube).min(0.99 * radius), segments.clamp(8, 512));
+    let turned = |segment: u32| (TAU * f64::from(segment) / f64::from(segments)).sin_cos();
+    let mut positions = Vec::new();
+    let mut triangles = Vec::new();
+    for around in 0..segments {
+        let (sin, cos) = turned(around);
+        for across in 0..segments {
+            let (up, out) = turned(across);
+            let reach = radius + tube * out;
+            positions.push([reach * cos, tube * up, reach * sin].map(|x| x as f32));
+            let corner = |around: u32, across: u32| (around % segments) * segments + across % segments;
+            let [a, b] = [corner(around, across), corner(around, across + 1)];
+            let [c, d] = [corner(around + 1, across + 1), corner(around + 1, across)];
+            triangles.extend([[a, b, c], [a, c, d]]);
+        }
+    }
     Body::trusted(positions, triangles)
 }
 

@@ -18,7 +18,7 @@ use glam::{DQuat, DVec3, UVec3, Vec3, Vec4};
 
 pub use body::Body;
 pub use grid::Grid;
-pub use lathe::{icosphere, mannequin};
+pub use lathe::{icosphere, mannequin, torus};
 pub use pose::Pose;
 pub use row::SolidRow;
 pub use shape::SolidShape;

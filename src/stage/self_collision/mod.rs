@@ -115,7 +115,8 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<[f32; 4]>("pair_loads", Domain::PAIRS, "what friction holds, w: what presses [m]")
         .floor(magnitude::grain),
     Spec::of::<[f32; 4]>("rest_places", Domain::TOUCHING, "positions at rest [m], w: twice the piece, + 1 if tangled")
-        .exact(),
+        .exact()
+        .state(),
     Spec::of::<u32>("touches", Domain::TOUCHING, "pairs that press a vertex").exact(),
     Spec::of::<f32>("bounds", Domain::TOUCHING, "how far a vertex may move where pairs are not listed [m]"),
     Spec::of::<f32>("limits", Domain::TOUCHING, "part of its way that a vertex may go"),
@@ -338,13 +339,26 @@ impl Sizes {
     /// With what self-collision needs, if there is any.
     #[must_use]
     pub(crate) fn with_self_collision(self, mesh: &Mesh, settings: Option<&SelfCollision>) -> Self {
+        if settings.is_none() {
+            return self;
+        }
         let triangles = mesh.triangles();
-        let Some(settings) = settings.filter(|_| !triangles.is_empty()) else { return self };
-        let (vertices, edges) = (mesh.vertex_count(), surface_edges(&triangles).len());
-        let buckets = buckets(triangles.len()) + buckets(edges);
-        let owners = vertices + edges + 1;
         let (plots, words) = plots_of(mesh, &triangles);
-        self.with(Domain::ITEMS, triangles.len() + edges)
+        self.with_pairs(surface_edges(&triangles).len(), [plots, words.len()], settings)
+    }
+
+    /// The same from counts alone. Pieces of cloth without handles have at most V + T drawn edges (Euler).
+    #[must_use]
+    pub(crate) fn with_expected_self_collision(self, settings: Option<&SelfCollision>) -> Self {
+        self.with_pairs(self.vertices() + self.triangles(), plots::expected(self.vertices()), settings)
+    }
+
+    fn with_pairs(self, edges: usize, [plots, words]: [usize; 2], settings: Option<&SelfCollision>) -> Self {
+        let (vertices, triangles) = (self.vertices(), self.triangles());
+        let Some(settings) = settings.filter(|_| triangles > 0) else { return self };
+        let buckets = buckets(triangles) + buckets(edges);
+        let owners = vertices + edges + 1;
+        self.with(Domain::ITEMS, triangles + edges)
             .with(Domain::BUCKETS, buckets)
             .with(Domain::OWNERS, owners)
             .with(Domain::PAIRS, settings.capacity(vertices))
@@ -353,7 +367,7 @@ impl Sizes {
             .with(Domain::PUSHES, 4 * vertices)
             .with(Domain::OWN_METERS, meter::COUNT)
             .with(Domain::PLOTS, plots)
-            .with(Domain::PLOT_WORDS, words.len())
+            .with(Domain::PLOT_WORDS, words)
     }
 
     /// Whether cloth may touch itself.
@@ -409,10 +423,7 @@ pub(crate) fn fill(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision, fi
     if !fields.sizes().touches_itself() {
         return Ok(());
     }
-    let mut tangled = vec![false; mesh.vertex_count()];
-    for Crossing { edge, triangle, .. } in check_tangles(mesh, start, settings)? {
-        edge.into_iter().chain(triangle).for_each(|vertex| tangled[vertex as usize] = true);
-    }
+    let crossings = check_tangles(mesh, start, settings)?;
     let edges = surface_edges(&triangles);
     let thirds = third_corners(&triangles, &edges);
     let edges = edges.iter().zip(thirds).map(|(&[a, b], [c, d])| [a, b, c, d]);
@@ -424,9 +435,37 @@ pub(crate) fn fill(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision, fi
     let pieces = pieces(mesh.vertex_count(), &triangles);
     let places = fields.get_mut::<[f32; 4]>("rest_places")?;
     for (vertex, (place, [x, y, z])) in places.iter_mut().zip(mesh.positions()).enumerate() {
-        *place = [*x, *y, *z, (2 * pieces[vertex] + u32::from(tangled[vertex])) as f32];
+        *place = [*x, *y, *z, (2 * pieces[vertex]) as f32];
+    }
+    flag_tangles(&crossings, fields)
+}
+
+/// Says in the fields which vertices belong to crossings, and which do not any more.
+pub(crate) fn flag_tangles(crossings: &[Crossing], fields: &mut Fields) -> Result<()> {
+    let places = fields.get_mut::<[f32; 4]>("rest_places")?;
+    let piece = |[_, _, _, word]: [f32; 4]| word as u32 / 2;
+    for place in places.iter_mut() {
+        place[3] = (2 * piece(*place)) as f32;
+    }
+    for vertex in crossings.iter().flat_map(|crossing| crossing.edge.into_iter().chain(crossing.triangle)) {
+        if let Some(place) = places.get_mut(vertex as usize) {
+            place[3] = (2 * piece(*place) + 1) as f32;
+        }
     }
     Ok(())
+}
+
+/// Refuses places at rest of a checkpoint that are not those of the cloth; which vertices are tangled may differ.
+pub(crate) fn check_places(made: &Fields, restored: &Fields) -> Result<()> {
+    let [made, restored] = [made.get::<[f32; 4]>("rest_places")?, restored.get::<[f32; 4]>("rest_places")?];
+    let differ = |(made, restored): (&[f32; 4], &[f32; 4])| {
+        let least = 2.0 * (made[3] / 2.0).floor();
+        made[..3] != restored[..3] || (restored[3] != least && restored[3] != least + 1.0)
+    };
+    match made.iter().zip(restored).position(differ) {
+        Some(index) => Err(Error::Checkpoint { problem: format!("vertex {index} is elsewhere at rest") }),
+        None => Ok(()),
+    }
 }
 
 /// Crossings of a cloth at these positions, where they are allowed.

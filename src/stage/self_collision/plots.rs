@@ -95,6 +95,12 @@ pub(super) fn anchor(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&NOTE_PLACES, Domain::TOUCHING);
 }
 
+/// Plots and words to expect of so many vertices; halos of plots of a few dozen vertices have half as many again.
+pub(super) fn expected(vertices: usize) -> [usize; 2] {
+    let plots = vertices.div_ceil((SIDE * SIDE) as usize).min(MOST_PLOTS);
+    [plots, plots + 1 + 2 * vertices]
+}
+
 /// Plots of a cloth at rest, as words: where the vertices of each begin, then the vertices.
 pub(super) fn words(positions: &[[f32; 3]], triangles: &[[u32; 3]], pieces: &[u32], edge: f32) -> (usize, Vec<u32>) {
     let mut side = SIDE * edge;
