@@ -75,7 +75,7 @@ struct Anything {
     _arguments: Vec<String>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some frames are over the limit, or a comparison found something slower; \
+const EXIT_CODES: &str = "Exit codes: 0 done within the limit; 1 done, but some frames are over the limit, or cloth passed through itself that should not, or a comparison found something slower; \
 2 bad usage or input, or no such backend or adapter; 130 interrupted, 143 terminated: what was done so far is kept.\n\
 WGPU_BACKEND (vulkan, gl, metal, dx12) and WGPU_ADAPTER_NAME choose among adapters too.";
 

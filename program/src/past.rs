@@ -21,7 +21,7 @@ use crate::summary::Tally;
 /// The name of the file.
 pub(crate) const NAME: &str = "run.taut";
 /// Version of the file.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// Lines are shorter.
 const LONGEST_LINE: u64 = 1 << 16;
 

@@ -405,7 +405,8 @@ impl Recording {
         let size = report["size"].as_u64().and_then(|size| u32::try_from(size).ok());
         let positive = |key: &str| report[key].as_f64().filter(|value| *value > 0.0).ok_or_else(|| missing(key));
         let (fps, limit) = (positive("fps")?, positive("strain_limit")?);
-        let builtin = taut::scene::NAMES.contains(&name) && report["file"].is_null() && report["import"].is_null();
+        let builtin =
+            crate::scene::names().any(|known| known == name) && report["file"].is_null() && report["import"].is_null();
         let path = directory.join("cloth.pc2");
         let cloth = pc2::Reader::open(&path)?;
         let mut note = None;

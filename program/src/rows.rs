@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
-use taut::Report;
 use taut::io::atomic::AtomicFile;
 use taut::mesh::surface::Surface;
+use taut::{Report, SelfReport};
 
 /// A value of a row; its text is read back to the same bits.
 trait Cell: Sized {
@@ -128,6 +128,13 @@ columns! {
     crossings: Option<u64>,
     /// The smallest distance of parts of the cloth that are no neighbors, where it was measured \[m\].
     nearest: Option<f64>,
+    /// Where cloth keeps from passing through itself, what the library tells of that ([`taut::SelfReport`]).
+    pairs: Option<u64>,
+    overflowed: Option<u64>,
+    trimmed: Option<u64>,
+    speed_limited: Option<u64>,
+    forced: Option<u64>,
+    pinched: Option<u64>,
     /// What the step took, without read-back and files \[s\].
     wall_seconds: f64,
 }
@@ -136,6 +143,7 @@ impl Row {
     pub(crate) fn new(report: &Report, time: Duration) -> Self {
         let strain = report.strain.as_ref();
         let threads = strain.and_then(|strain| strain.threads);
+        let own = |count: fn(&SelfReport) -> u32| report.self_collision.as_ref().map(|own| count(own).into());
         Self {
             strain_max: strain.map(|strain| strain.max),
             strain_p99: strain.map(|strain| strain.p99),
@@ -156,6 +164,12 @@ impl Row {
             contacts: None,
             crossings: None,
             nearest: None,
+            pairs: own(|own| own.pairs),
+            overflowed: own(|own| own.overflowed),
+            trimmed: own(|own| own.trimmed),
+            speed_limited: own(|own| own.speed_limited),
+            forced: own(|own| own.forced),
+            pinched: own(|own| own.pinched),
             wall_seconds: time.as_secs_f64(),
         }
     }
@@ -285,6 +299,12 @@ mod tests {
             contacts: Some(7),
             crossings: Some(u64::MAX),
             nearest: None,
+            pairs: Some(1),
+            overflowed: None,
+            trimmed: Some(0),
+            speed_limited: None,
+            forced: None,
+            pinched: Some(2),
             wall_seconds: 1.0 / 3.0,
         };
         let line = row.line();

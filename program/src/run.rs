@@ -67,7 +67,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let wall = past.as_ref().map_or(0.0, |past| past.wall_seconds);
     let mut pictures = studio.map(|studio| Pictures::of_cloth(options, studio, &cloth, frames)).transpose()?;
     let (files_made, pictures_made) = (&mut files, &mut pictures);
-    let surface = options.crossings.then(|| Surface::new(cloth.mesh()));
+    // What is promised is looked at; and what is asked for.
+    let own = cloth.settings().self_collision.is_some();
+    let surface = (own || options.crossings).then(|| Surface::new(cloth.mesh()));
     let mut simulation =
         Simulation { options, frames, first, script, surface, files: files_made, pictures: pictures_made };
     let begun = match past {
@@ -97,6 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         edges: cloth.mesh().edge_count(),
         strain_limit: subject.strain,
         own_limits: own_limits(cloth.mesh()),
+        touches_itself: own,
         solids: subject.world.solids_json(subject.own.scale()),
         first_frame: first,
         fps: subject.fps,

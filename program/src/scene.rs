@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use taut::Scene;
-use taut::scene::{Material, NAMES, Noise, SceneFile};
+use taut::scene::{LAYERED, Material, NAMES, Noise, SceneFile};
 
 use crate::Outcome;
 use crate::mesh::Origin;
@@ -61,6 +61,11 @@ fn materials() -> String {
     format!("{table}\nthickness: {thickness}; friction: {friction}; damping: {damping}")
 }
 
+/// The names of all built-in scenes.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(LAYERED)
+}
+
 /// Whether what `run` is given is a file and not the name of a built-in scene.
 pub(crate) fn is_file(scene: &str) -> bool {
     scene.ends_with(".toml") || scene.contains(['/', std::path::MAIN_SEPARATOR])
@@ -81,12 +86,12 @@ impl TypedValueParser for SceneParser {
     ) -> Result<String, clap::Error> {
         match value.to_str() {
             Some(text) if is_file(text) => Ok(text.to_owned()),
-            _ => PossibleValuesParser::new(NAMES).parse_ref(command, argument, value),
+            _ => PossibleValuesParser::new(names()).parse_ref(command, argument, value),
         }
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(NAMES.into_iter().map(PossibleValue::new)))
+        Some(Box::new(names().map(PossibleValue::new)))
     }
 }
 

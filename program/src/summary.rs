@@ -42,6 +42,8 @@ pub(crate) struct Subject {
     pub(crate) strain_limit: f64,
     /// The smallest and the largest that edges have instead.
     pub(crate) own_limits: Option<[f64; 2]>,
+    /// Whether it keeps from passing through itself.
+    pub(crate) touches_itself: bool,
     /// Those of `--solid`, as they were asked for.
     pub(crate) solids: Value,
     pub(crate) fps: f64,
@@ -96,7 +98,42 @@ pub(crate) struct Tally {
     load: f32,
     dispatches: u64,
     crossings: Crossings,
+    own: Own,
     seconds: Vec<f64>,
+}
+
+/// What self-collision did: the most pairs of a frame, and sums over all frames.
+#[derive(Debug, Default)]
+struct Own {
+    pairs: u64,
+    overflowed: u64,
+    trimmed: u64,
+    speed_limited: u64,
+    forced: u64,
+    pinched: u64,
+}
+
+impl Own {
+    fn add_row(&mut self, row: &Row) {
+        self.pairs = self.pairs.max(row.pairs.unwrap_or_default());
+        self.overflowed += row.overflowed.unwrap_or_default();
+        self.trimmed += row.trimmed.unwrap_or_default();
+        self.speed_limited += row.speed_limited.unwrap_or_default();
+        self.forced += row.forced.unwrap_or_default();
+        self.pinched += row.pinched.unwrap_or_default();
+    }
+
+    fn json(&self) -> Value {
+        let Self { pairs, overflowed, trimmed, speed_limited, forced, pinched } = *self;
+        json!({
+            "pairs": pairs,
+            "overflowed": overflowed,
+            "trimmed": trimmed,
+            "speed_limited": speed_limited,
+            "forced": forced,
+            "pinched": pinched,
+        })
+    }
 }
 
 /// Where the cloth passed through itself, in the frames that were looked at.
@@ -177,6 +214,7 @@ impl Tally {
         self.load = self.load.max(row.load);
         self.dispatches += row.dispatches;
         self.crossings.add_row(row, self.frames);
+        self.own.add_row(row);
         self.seconds.push(row.wall_seconds);
     }
 
@@ -309,6 +347,7 @@ impl Summary {
         report["frames_crossed"] = crossings.map(|crossings| crossings.frames_crossed).into();
         report["nearest"] = crossings.and_then(|crossings| crossings.nearest).into();
         report["untangled"] = crossings.map(|crossings| crossings.frames_crossed == 0).into();
+        report["self_collision"] = subject.touches_itself.then(|| tally.own.json()).into();
         report
     }
 
@@ -378,8 +417,33 @@ impl Summary {
         ]
     }
 
-    /// What is wrong with the result, in words; `None` if every frame kept to the limit.
+    /// What is wrong with the result, in words; `None` if every frame kept to the limit, and no cloth passed through
+    /// itself that should not.
     pub(crate) fn complaint(&self) -> Option<String> {
+        let complaints: Vec<String> = [self.stretched(), self.crossed()].into_iter().flatten().collect();
+        (!complaints.is_empty()).then(|| complaints.join("; "))
+    }
+
+    /// That cloth passed through itself which should not.
+    fn crossed(&self) -> Option<String> {
+        let Self { subject, tally, .. } = self;
+        let crossings = &tally.crossings;
+        if !subject.touches_itself || crossings.frames_crossed == 0 {
+            return None;
+        }
+        let mut text = format!(
+            "{} of {} frames have cloth that passes through itself: {} crossings in frame {}",
+            crossings.frames_crossed, tally.frames, crossings.most, crossings.worst_frame,
+        );
+        if tally.own.forced > 0 {
+            let forced = tally.own.forced;
+            text.push_str(&format!("; {forced} times a vertex that is held was driven into cloth"));
+        }
+        Some(text)
+    }
+
+    /// That frames are over the limit.
+    fn stretched(&self) -> Option<String> {
         let Self { subject, tally, .. } = self;
         if tally.frames_over == 0 {
             return None;

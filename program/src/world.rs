@@ -11,7 +11,7 @@ use taut::io::import::{self, Format, Up};
 use taut::scene::{Material, SceneFile, file};
 use taut::solid::{Body, Grid};
 use taut::stage::wind::Wind;
-use taut::{Error, Scene, Settings, Solid, SolidShape};
+use taut::{Error, Scene, Settings, Solid, SolidShape, scene};
 
 /// Options for what a cloth is made of and what is around it. Places and directions are in the scene's coordinates:
 /// metres, +Y up.
@@ -113,6 +113,8 @@ impl WorldOptions {
     /// A built-in scene of the fabric that was asked for.
     pub(crate) fn named(&self, name: &str, size: u32) -> Result<Scene> {
         let Some(material) = self.material() else { return Ok(Scene::named(name, size)?) };
+        let layered = scene::LAYERED.contains(&name);
+        ensure!(!layered, "--material is for scenes that can be files, but the scene {name} is of one cotton");
         let mut file = SceneFile::builtin(name, size)?;
         let chain = |_| anyhow!("--material is a fabric, but the scene {name} is a chain, which has none");
         file.set_material(material).map_err(chain)?;

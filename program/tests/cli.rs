@@ -518,9 +518,10 @@ fn the_schema_has_the_fields_of_the_report_and_the_report_those_of_the_schema() 
     std::fs::write(path.join("a.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n").expect("a mesh");
     let few = "--seconds 0.1 --backend cpu --quiet --json -";
     let sparse = run_in(path, &format!("run chain --size 4 {few}")).json();
-    let full = "--mesh a.obj --pin index:0 --noise --render a.png --size-px 32x32 --crossings";
+    let full = "--mesh a.obj --pin index:0 --noise --render a.png --size-px 32x32 --self-collision on";
     let full = run_in(path, &format!("run {full} {few}")).json();
     assert!(sparse["import"].is_null() && full["import"].is_object() && full["noise"].is_object(), "{full}");
+    assert!(sparse["self_collision"].is_null() && full["self_collision"].is_object(), "{full}");
     for report in [&sparse, &full] {
         schema::walk(&schema, report, &schema, "");
         assert!(report["wall_seconds"].as_f64() > Some(0.0), "{report}");
@@ -634,6 +635,77 @@ fn crossings_are_counted_where_they_are_asked_for() {
     assert!(report["nearest"].as_f64() > Some(0.05) && table.contains("none; nearest "), "{table} {report}");
     let (table, report, _) = call("chain", "--seconds 0.1 --crossings");
     assert!(report["nearest"].is_null() && report["crossings"] == 0 && table.contains(" none "), "{table} {report}");
+}
+
+/// Two sheets that are held everywhere; the upper one, which leans, is led down through the lower one.
+const FORCED: &str = r#"
+name = "forced"
+
+[[cloth]]
+generator = "sheet"
+size = 4
+[[cloth.pins]]
+box = { min = [-1.0, -0.01, -1.0], max = [2.0, 0.01, 2.0] }
+
+[[cloth]]
+generator = "sheet"
+size = 4
+[cloth.start]
+translation = [0.1, 0.1, 0.1]
+rotation = { axis = [0.0, 0.0, 1.0], degrees = 20.0 }
+[[cloth.pins]]
+box = { min = [-1.0, 0.05, -1.0], max = [2.0, 2.0, 2.0] }
+[cloth.pins.motion]
+keys = [{ time = 0.1, translation = [0.0, -0.2, 0.0] }]
+"#;
+
+/// Where self-collision is on, crossings are counted without being asked for, and one in a written frame is exit code 1.
+#[test]
+fn cloth_that_passes_through_itself_against_the_promise_is_exit_code_1() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    std::fs::write(path.join("forced.toml"), FORCED).expect("a scene");
+    let call = "run forced.toml --seconds 0.2 --backend cpu --json r.json --frames rows.jsonl";
+    let free = run_in(path, call);
+    assert_eq!((free.code, free.said().contains("through itself")), (Some(0), false), "{free:?}");
+    let report = json(&path.join("r.json"));
+    assert!(["crossings", "untangled", "self_collision"].iter().all(|key| report[key].is_null()), "{report}");
+    // Counted for those who want to know, but nothing was promised.
+    assert_eq!(run_in(path, &format!("{call} --crossings")).code, Some(0));
+
+    let forced = run_in(path, &format!("{call} --self-collision on"));
+    assert_eq!(forced.code, Some(1), "{forced:?}");
+    let report = json(&path.join("r.json"));
+    let crossed = report["frames_crossed"].as_u64().expect("a count");
+    assert!(crossed > 0 && crossed < 12 && report["untangled"] == false, "{report}");
+    assert!(report["self_collision"]["forced"].as_u64() > Some(0), "{report}");
+    let said = format!("{crossed} of 12 frames have cloth that passes through itself");
+    assert!(forced.said().contains(&said) && forced.said().contains("was driven into cloth"), "{forced:?}");
+    let rows = std::fs::read_to_string(path.join("rows.jsonl")).expect("it was written");
+    let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told = rows.iter().filter(|row| row["crossings"].as_u64().expect("a count") > 0).count();
+    assert_eq!(told as u64, crossed);
+    assert!(rows.iter().all(|row| row["pinched"] == 0 && row["forced"].is_u64()), "{rows:?}");
+
+    // What keeps the promise is done, and says how near it came.
+    let kept = run_in(path, &format!("{} --self-collision on", call.replace("0.2", "0.03"))).succeeds();
+    assert!(kept.contains("none; nearest "), "{kept}");
+    assert_eq!(json(&path.join("r.json"))["untangled"], true);
+}
+
+/// Cloth that meets itself is there by name, with self-collision unless somebody says otherwise.
+#[test]
+fn layered_scenes_have_names() {
+    for name in taut::scene::LAYERED {
+        let call = format!("run {name} --size 8 --seconds 0.05 --backend cpu --quiet --json -");
+        let report = run(&call).json();
+        assert!(report["self_collision"].is_object() && report["untangled"] == true, "{name}: {report}");
+        let free = run(&format!("{call} --self-collision off")).json();
+        assert!(free["self_collision"].is_null() && free["untangled"].is_null(), "{name}: {free}");
+    }
+    let refused = run("run heap --size 8 --material denim");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.said().contains("the scene heap is of one cotton"), "{refused:?}");
 }
 
 #[test]

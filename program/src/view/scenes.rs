@@ -4,7 +4,6 @@ use anyhow::Result;
 use taut::Scene;
 use taut::io::import::RenderMesh;
 use taut::render::Studio;
-use taut::scene::NAMES;
 
 use crate::options::SubjectOptions;
 use crate::scene::{self, Opened};
@@ -64,7 +63,7 @@ impl Scenes {
         let file = options.own.mesh.as_ref().map(|mesh| mesh.display().to_string());
         let file = file.or_else(|| scene::is_file(&options.scene).then(|| options.scene.clone()));
         let own = file.is_some();
-        let names: Vec<String> = file.into_iter().chain(NAMES.map(str::to_owned)).collect();
+        let names: Vec<String> = file.into_iter().chain(scene::names().map(str::to_owned)).collect();
         let number = if own { 0 } else { names.iter().position(|name| *name == options.scene).unwrap_or_default() };
         let chosen = Choice { number, size: set.size };
         Ok((Self { options: options.clone(), names, own, chosen }, set))
