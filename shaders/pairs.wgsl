@@ -128,8 +128,8 @@ fn admit_pairs() {
 }
 
 // Kind and thickness of a pair: in one piece, parts that are near at rest may be as near as half of that. Where all
-// four vertices are tangled, the pair is left alone; where tangles are resolved, a vertex of each part is enough, so that
-// what is drawn apart is not held back by what it has yet to pass.
+// four vertices are tangled, the pair is left alone; where tangles are resolved, a vertex of each part is enough, so
+// that what is drawn apart is not held back by what it has yet to pass.
 @compute @workgroup_size(GROUP)
 fn rest_pairs(invocation: Invocation) {
     let p = element(invocation);

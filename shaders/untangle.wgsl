@@ -14,9 +14,9 @@
 @group(0) @binding(10) var<storage, read_write> own_meters: array<atomic<u32>>;
 @group(0) @binding(11) var<storage, read_write> decisions: array<u32>; // guards
 
-// Where the edge pq goes through the triangle abc: part of q on the edge, parts of b and c in the triangle; the first is
-// negative where it does not (Ericson 2005, section 5.3.6). What goes between two triangles goes through both. What is
-// nearly parallel, as in flat cloth, has no such point but by rounding.
+// Where the edge pq goes through the triangle abc: part of q on the edge, parts of b and c in the triangle; the first
+// is negative where it does not (Ericson 2005, section 5.3.6). What goes between two triangles goes through both. What
+// is nearly parallel, as in flat cloth, has no such point but by rounding.
 fn pierced(p: vec3<f32>, q: vec3<f32>, a: vec3<f32>, b: vec3<f32>, c: vec3<f32>) -> vec3<f32> {
     let back = p - q;
     let ahead = p - a;

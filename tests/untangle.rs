@@ -203,7 +203,8 @@ fn what_cannot_come_apart_does_no_harm() {
 fn contours_and_regions_are_told() {
     let contours = |scene: &Scene| Surface::new(&scene.mesh).contours(&scene.start).expect("positions");
     let half = SIDE * SIDE;
-    // A corner: one contour from border to border of the second sheet, which cuts off its first vertex and those around.
+    // A corner: one contour from border to border of the second sheet, which cuts off its first vertex and those
+    // around.
     let found = contours(&corner(Tangles::Refuse));
     println!("{found:?}");
     assert_eq!((found.len(), found[0].ends, found[0].cut_off.len()), (1, 2, 1));

@@ -659,7 +659,8 @@ box = { min = [-1.0, 0.05, -1.0], max = [2.0, 2.0, 2.0] }
 keys = [{ time = 0.1, translation = [0.0, -0.2, 0.0] }]
 "#;
 
-/// Where self-collision is on, crossings are counted without being asked for, and one in a written frame is exit code 1.
+/// Where self-collision is on, crossings are counted without being asked for, and one in a written frame is exit code
+/// 1.
 #[test]
 fn cloth_that_passes_through_itself_against_the_promise_is_exit_code_1() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -36,8 +36,8 @@
 //! | [`twist`] | the upper side, which is turned, and the lower one, which may rise | upright |
 //!
 //! [`Scene::settings`] are part of a scene: wind, one-sided edges, damping. With the feature `scene-files` those of
-//! [`NAMES`] can be written to a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene is its
-//! [`Script`].
+//! [`NAMES`] can be written to a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene
+//! is its [`Script`].
 //!
 //! A flat row between two pins, as in [`patch`] and [`curtain`], has one edge more than it has
 //! vertices that can move: its constraints are dependent, and solvers must cope. [`hang`] is the
@@ -103,8 +103,8 @@ impl Scene {
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownScene`], and [`Error::SceneSize`] if `size` is not in 2 … 4096 (from 3 on for `hang`, from 8 on for
-    /// [`LAYERED`]).
+    /// [`Error::UnknownScene`], and [`Error::SceneSize`] if `size` is not in 2 … 4096 (from 3 on for `hang`, from 8 on
+    /// for [`LAYERED`]).
     pub fn named(name: &str, size: u32) -> Result<Self> {
         match name {
             "chain" => chain(size),

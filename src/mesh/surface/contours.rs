@@ -23,7 +23,8 @@ pub struct Contour {
     /// How often it ends, at a border or at a common vertex of two triangles; 0 where it is closed.
     pub ends: usize,
     /// Regions beside it but for the largest of every connected piece of the cloth, the largest of these first: what is
-    /// on the wrong side, if the smaller side is. Empty where it only cuts slits, or where less than a vertex is cut off.
+    /// on the wrong side, if the smaller side is. Empty where it only cuts slits, or where less than a vertex is cut
+    /// off.
     pub cut_off: Vec<Region>,
 }
 

@@ -36,8 +36,8 @@
 //! **Lists have room for a fixed number of pairs.** Where more are found, those that do not fit bound the motion of
 //! their vertices to half of what they may come nearer, in any direction: safe, slow, and reported.
 //!
-//! **Tangles.** Cloth that passes through itself at the start has no plane between its parts there. [`Tangles`] says what
-//! happens: `untangle.rs` draws such parts apart, before pairs are listed.
+//! **Tangles.** Cloth that passes through itself at the start has no plane between its parts there. [`Tangles`] says
+//! what happens: `untangle.rs` draws such parts apart, before pairs are listed.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -148,8 +148,8 @@ pub enum Tangles {
     /// Contours are shortened by what is near them, without knowing an inside, by at most a tenth of the thickness per
     /// substep. So a corner, a piece of a border, a dent or a fold that came through goes back the way it came, while
     /// layers that cross along a straight line from border to border, as the two strokes of an X, have nowhere to go:
-    /// they stay, are counted, and are left alone as by [`Tangles::Ignore`]. Layers that lie exactly in one plane are not
-    /// seen. Where much is tangled, more may become so on the way, and something may stay.
+    /// they stay, are counted, and are left alone as by [`Tangles::Ignore`]. Layers that lie exactly in one plane are
+    /// not seen. Where much is tangled, more may become so on the way, and something may stay.
     Resolve,
 }
 

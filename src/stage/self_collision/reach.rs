@@ -2,9 +2,10 @@
 //! radius; how many substeps the next frame has; and, as a last resort, a part by which all ways are shortened.
 //!
 //! **The list** is made anew where parts that are not listed may have come nearer than the thickness
-//! ([`super::plots`]), at the start of a frame, while anything is tangled, and where the last one had not enough room. Its radius is the thickness
-//! and ten times the relative motion of this substep, so that it lasts for some substeps, and at most 0.7 of the
-//! shortest edge. A resting stack of six sheets then has 9 pairs per vertex, where a radius of 4 h lists 41.
+//! ([`super::plots`]), at the start of a frame, while anything is tangled, and where the last one had not enough room.
+//! Its radius is the thickness and ten times the relative motion of this substep, so that it lasts for some substeps,
+//! and at most 0.7 of the shortest edge. A resting stack of six sheets then has 9 pairs per vertex, where a radius of 4
+//! h lists 41.
 //!
 //! **Substeps** follow the relative speed of what is listed, not that of the cloth: a sheet that swings alone has those
 //! that its load asks for.
