@@ -542,7 +542,8 @@ fn unknown_scenes_and_sizes_are_refused() {
                 (name.as_str(), known.as_str()),
                 (
                     "tent",
-                    "chain, curtain, drape, flag, hang, incline, mannequin, patch, rope-tether, sheet, tablecloth"
+                    "chain, curtain, drape, flag, hang, incline, mannequin, patch, rope-tether, sheet, tablecloth, \
+                     fold, heap, ring, sheets, sleeve, stack, twist"
                 )
             );
         }
