@@ -300,14 +300,14 @@ fn scenes_are_chosen_and_the_count_goes_on() {
     let Some(display) = Display::open() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     // What was opened from a file is the first of the list, and the built-in ones follow.
-    let printed = finish(command(directory.path(), "scene hang --size 6").spawn().expect("the program")).succeeds();
+    let printed = finish(command(directory.path(), "scene hang --size 8").spawn().expect("the program")).succeeds();
     fs::write(directory.path().join("own.toml"), printed).expect("a file");
     let mut window = Window::open(&display, "./own.toml --backend cpu --paused", directory.path());
     display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
     display.focus();
     let title = |name: &str| format!("^taut: {name}$");
     for (key, name) in
-        [("Next", "chain"), ("Next", "curtain"), ("Prior", "chain"), ("Prior", "hang"), ("Prior", "tablecloth")]
+        [("Next", "chain"), ("Next", "curtain"), ("Prior", "chain"), ("Prior", "hang"), ("Prior", "twist")]
     {
         display.act(&["key", key]);
         // The title is the scene's.
@@ -315,8 +315,8 @@ fn scenes_are_chosen_and_the_count_goes_on() {
     }
     display.act(&["key", "Right", "sleep", "0.5", "key", "q"]);
     let report = window.report();
-    assert_eq!(report["scene"], "tablecloth", "{report}");
-    assert_eq!(report["vertices"], 36, "the size is kept: {report}");
+    assert_eq!(report["scene"], "twist", "{report}");
+    assert_eq!(report["vertices"], 8 * 36, "the size is kept: {report}");
     assert_eq!(report["frames"], 1, "{report}");
 }
 
@@ -440,6 +440,43 @@ fn sliders_change_what_is_simulated() {
     differs("friction", 0.5);
     assert_eq!(report["substeps"], 1, "none was simulated when they became fixed: {report}");
     assert_eq!([&report["problem"], &report["frames"]], [&serde_json::json!(null), &serde_json::json!(1)], "{report}");
+}
+
+/// Sheets fall through each other, or do not.
+#[test]
+fn self_collision_is_a_switch() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(display) = Display::open() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    // The switch is below the last slider.
+    let switch = |display: &Display, window: &mut Window| {
+        let sliders = display.wait("the panel", window, |screen| screen.sliders().len() == 8).sliders();
+        let (x, y) = (SLIDERS - 105, sliders[7] + 23);
+        let shown = |screen: &Screen| (x - 8..x + 8).map(|x| screen.at(x, y)).collect::<Vec<_>>();
+        display.act(&["mousemove", &x.to_string(), &y.to_string(), "sleep", "0.5"]);
+        let before = shown(&display.screen());
+        display.act(&["click", "1"]);
+        display.wait("another switch", window, |screen| shown(screen) != before);
+    };
+    let mut seen = Vec::new();
+    for switched in [false, true] {
+        let mut window = Window::open(&display, "stack --size 9 --paused --backend cpu", directory.path());
+        display.wait("the cloth", &mut window, |screen| screen.threads().count() > 100);
+        if switched {
+            switch(&display, &mut window);
+        }
+        display.focus();
+        for _ in 0..30 {
+            display.act(&["key", "Right", "sleep", "0.05"]);
+        }
+        display.act(&["sleep", "0.5", "key", "q"]);
+        let report = window.report();
+        assert_eq!([&report["frames"], &report["frames_over"]], [30, 0], "{report}");
+        assert_eq!(report["problem"], serde_json::json!(null), "{report}");
+        assert_eq!(report["self_collision"], !switched, "{report}");
+        seen.push(report["crossings"].as_u64().expect("they are counted"));
+    }
+    assert!(seen[0] == 0 && seen[1] > 10, "{seen:?}");
 }
 
 #[test]

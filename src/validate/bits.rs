@@ -18,14 +18,25 @@ pub(super) fn checks(_: Depth) -> Vec<Check> {
             equal([fingerprint(subject.gpu(), &method)?, fingerprint(&again, &method)?], "a second device")
         }));
     }
+    // Sums by atomics, whose order nobody chooses.
+    list.push(Check::new("bits/self-collision", |subject| {
+        let again = subject.with_limits(Gpu::required_limits())?;
+        equal([layers(subject.gpu())?, layers(&again)?], "a second device")
+    }));
+    // At most so many workgroups in a dimension fold dispatches.
+    let folded = |most| wgpu::Limits { max_compute_workgroups_per_dimension: most, ..Gpu::required_limits() };
     for (solver, method) in solvers() {
         list.push(Check::new(format!("limits/{solver}"), move |subject| {
-            // 12 × 12 vertices and their edges are 3 and 5 workgroups: at most 3 in a dimension folds the dispatches.
-            let limits = wgpu::Limits { max_compute_workgroups_per_dimension: 3, ..Gpu::required_limits() };
-            let less = subject.with_limits(limits)?;
+            // 12 × 12 vertices and their edges are 3 and 5.
+            let less = subject.with_limits(folded(3))?;
             equal([fingerprint(subject.gpu(), &method)?, fingerprint(&less, &method)?], "lowered limits")
         }));
     }
+    list.push(Check::new("limits/self-collision", move |subject| {
+        // Room for 32 pairs of each of 6 × 6 × 6 vertices is 108, in two dimensions.
+        let less = subject.with_limits(folded(11))?;
+        equal([layers(subject.gpu())?, layers(&less)?], "lowered limits")
+    }));
     list.push(Check::new("limits/too-large", |subject| {
         let limits = wgpu::Limits { max_storage_buffer_binding_size: 1024, ..Gpu::required_limits() };
         let less = subject.with_limits(limits)?;
@@ -53,8 +64,16 @@ fn equal([first, second]: [u64; 2], what: &str) -> Result<Seen, Failure> {
 /// As [`Cloth::on_gpu`] and [`Cloth::step`].
 pub fn fingerprint(gpu: &Gpu, method: &Method) -> Result<u64> {
     let settings = Settings { method: method.clone(), strain_limit: 2e-3, ..Default::default() };
-    let mut cloth = Cloth::on_gpu(gpu, scene::hang(12)?.with_settings(settings))?;
-    for _ in 0..4 {
+    checksum(Cloth::on_gpu(gpu, scene::hang(12)?.with_settings(settings))?, 4)
+}
+
+/// The same of sheets that fall on each other, until they have met.
+fn layers(gpu: &Gpu) -> Result<u64> {
+    checksum(Cloth::on_gpu(gpu, scene::stack(12)?)?, 8)
+}
+
+fn checksum(mut cloth: Cloth, frames: u32) -> Result<u64> {
+    for _ in 0..frames {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }
     let snapshot = cloth.snapshot()?;

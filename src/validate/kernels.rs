@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::subjects::{FRAME, crowded, everything_else, landing, moving, resting, solvers, warm, windy, with};
+use super::subjects::{
+    FRAME, crowded, everything_else, heaped, landing, moving, resting, solvers, tangled, warm, windy, with,
+};
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
@@ -21,13 +23,18 @@ use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::parameter::{Takes, Value};
 use crate::stage::rest::Rest;
+use crate::stage::self_collision::{SelfCollision, meter};
 
 /// Vertices per side: odd, above a workgroup's 64, with yarns long enough for chords.
 const SIZE: u32 = 9;
 /// The same for windows around pins, which shorter yarns do not have.
 const WINDOWED: u32 = 33;
+/// Vertices per side of layers of cloth.
+const LAYERED: u32 = 7;
 /// Dispatches compared of each program: a substep or two of the longest.
 const MOST: u64 = 400;
+/// The same for a substep with self-collision.
+const WHOLE: u64 = 2000;
 
 pub(super) fn checks(depth: Depth) -> Vec<Check> {
     let mut list = Vec::new();
@@ -97,6 +104,15 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
     list.push(Check::new("kernels/yarn-sweep/everything-else", |subject| {
         compare(subject, &after_ten_frames(scene::hang(12)?, everything_else())?, MOST)
     }));
+    // Cloth against cloth: some pairs find no room, and some sheets pass through each other.
+    list.push(Check::new("kernels/auto/heaped", |subject| {
+        let own = SelfCollision { thickness: 0.004, pairs_per_vertex: 4.0, ..Default::default() };
+        let settings = Settings { self_collision: Some(own), ..Default::default() };
+        compare_reaching(subject, &heaped(LAYERED, settings)?, WHOLE, "calm_apply", overflows)
+    }));
+    list.push(Check::new("kernels/auto/tangled", |subject| {
+        compare_reaching(subject, &tangled(LAYERED)?, WHOLE, "untangle", |_, _| Ok(true))
+    }));
     list
 }
 
@@ -139,6 +155,11 @@ fn rests(_: &Fields, after: &Fields) -> Result<bool> {
     let slow = after.get::<[f32; 4]>("previous_positions")?.iter().map(|[_, _, _, slow]| *slow >= time);
     let creeps = after.get::<[f32; 4]>("velocities")?.iter().map(|[x, _, _, _]| x.abs() > 1e-3);
     Ok(slow.zip(creeps).any(|both| both == (true, true)))
+}
+
+/// Whether there was no room for some pairs.
+fn overflows(_: &Fields, after: &Fields) -> Result<bool> {
+    Ok(after.get::<u32>("own_meters")?[meter::OVERFLOWED as usize] > 0)
 }
 
 /// Whether `rebound` noted, for a step of second order, that a vertex began to touch a solid.

@@ -3,6 +3,7 @@
 //! | Module | |
 //! |---|---|
 //! | [`player`] | the simulation: frames, what they reached, what is changed while it runs |
+//! | [`crossings`] | how often the cloth passes through itself |
 //! | [`grab`] | which vertex is under the pointer, and where it shall go |
 //! | [`scenes`] | which scenes there are to choose from |
 //! | [`easel`] | the picture in the middle, drawn from the simulation's buffers |
@@ -11,6 +12,7 @@
 //! | [`panel`] | buttons, sliders and plots |
 //! | [`window`] | puts them together, and knows mouse and keys |
 
+mod crossings;
 mod easel;
 mod grab;
 mod keys;
@@ -217,9 +219,12 @@ fn tell(options: &Options, file: Option<AtomicFile>, ending: &Ending) -> Result<
         "damping": settings.damping,
         "bending": stuff.bending,
         "friction": stuff.friction,
+        "self_collision": stuff.self_collision,
         "frames": tally.frames(),
         "frames_over": tally.frames_over(),
         "strain_max": tally.strain_max(),
+        // Of the last frame.
+        "crossings": player.crossings().map(|found| found.crossings),
         "drags": player.drags(),
         "pins": player.pins(),
         "screenshots": screenshots,

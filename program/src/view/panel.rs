@@ -7,6 +7,7 @@ use egui_plot::{HLine, Line, Plot, PlotPoints};
 use taut::render::Coloring;
 use taut::{Method, Settings, Substeps, Wind};
 
+use super::crossings::Found;
 use super::keys::{Action, KEYS, MOUSE, hint};
 use super::player::{Player, SHOWN, Sample, Stuff};
 use super::scenes::{Choice, Scenes};
@@ -209,6 +210,7 @@ impl Panel {
         self.scene(ui, player, scenes, &mut asked);
         self.settings(ui, player);
         ui.separator();
+        player.look();
         reached(ui, player);
         ui.separator();
         let height = ui.ctx().content_rect().height();
@@ -307,6 +309,10 @@ impl Panel {
             if let Some(friction) = &mut self.stuff.friction {
                 row(ui, "friction", rounded(friction, 0.0..=1.5)).on_hover_text(anew);
             }
+            ui.label("");
+            let hover = "Whether the cloth keeps from passing through itself; what does so already is drawn apart.";
+            ui.checkbox(&mut self.stuff.self_collision, "self-collision").on_hover_text(hover);
+            ui.end_row();
         });
         if self.dials != before {
             let dials = &self.dials;
@@ -389,6 +395,11 @@ fn reached(ui: &mut Ui, player: &Player) {
         let report = player.report();
         let work = report.map(|report| format!("{} in {} substeps", report.iterations, report.substeps));
         row("iterations", RichText::new(work.unwrap_or_default()));
+        let crossings = player.crossings().map(|Found { crossings, frame }| {
+            let text = RichText::new(format!("{}, in frame {}", count(crossings), count(frame)));
+            if crossings == 0 { text.color(GOOD) } else { text.color(BAD) }
+        });
+        row("crossings", crossings.unwrap_or_else(|| "not known".into()));
         if let Some(vertex) = player.grabbed() {
             row("pulled", RichText::new(format!("vertex {vertex}")));
         }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use taut::render::Camera;
 use taut::scene::{PinGroup, Script};
-use taut::{Cloth, FrameInput, Gpu, Hold, PinTarget, Report, Scene, Settings, Snapshot};
+use taut::{Cloth, FrameInput, Gpu, Hold, PinTarget, Report, Scene, SelfCollision, Settings, Snapshot, Tangles};
 
+use super::crossings::{Counter, Found};
 use super::grab::{self, Grab};
 use crate::summary::Tally;
 
@@ -36,12 +37,15 @@ pub(super) struct Stuff {
     pub(super) bending: f32,
     /// Static friction of the solids; `None` where there are none.
     pub(super) friction: Option<f32>,
+    /// Whether the cloth keeps from passing through itself.
+    pub(super) self_collision: bool,
 }
 
 impl Stuff {
     fn of(scene: &Scene) -> Self {
         let friction = scene.solids.iter().map(|solid| solid.friction).reduce(f32::max);
-        Self { bending: scene.mesh.bending(), friction }
+        let self_collision = scene.settings.self_collision.is_some();
+        Self { bending: scene.mesh.bending(), friction, self_collision }
     }
 
     /// The scene of other stuff. Kinetic friction keeps its ratio to static friction.
@@ -57,6 +61,8 @@ impl Stuff {
                 (solid.friction, solid.sliding_friction) = (friction, ratio.min(1.0) * friction);
             }
         }
+        let own = scene.settings.self_collision.unwrap_or_default();
+        scene.settings.self_collision = self.self_collision.then_some(own);
         Ok(scene)
     }
 }
@@ -77,6 +83,7 @@ pub(super) struct Player {
     pins: BTreeSet<u32>,
     script: Script,
     triangles: Vec<[u32; 3]>,
+    counter: Counter,
     fps: f64,
     positions: Vec<[f32; 3]>,
     report: Option<Report>,
@@ -98,6 +105,7 @@ impl Player {
         let mut cloth = made(gpu.as_ref(), scene.clone())?;
         script.begin(&mut cloth)?;
         let (positions, triangles) = (cloth.snapshot()?.positions, cloth.mesh().triangles());
+        let counter = Counter::new(cloth.mesh());
         Ok(Self {
             gpu,
             stuff: Stuff::of(&scene),
@@ -108,6 +116,7 @@ impl Player {
             pins: BTreeSet::new(),
             script,
             triangles,
+            counter,
             fps,
             positions,
             report: None,
@@ -164,6 +173,16 @@ impl Player {
 
     pub(super) fn report(&self) -> Option<&Report> {
         self.report.as_ref()
+    }
+
+    /// How often the cloth passes through itself, where that was counted last.
+    pub(super) fn crossings(&self) -> Option<Found> {
+        self.counter.found()
+    }
+
+    /// Counts again if it is time to.
+    pub(super) fn look(&mut self) {
+        self.counter.look(self.frame_number(), &self.positions, self.playing);
     }
 
     pub(super) fn history(&self) -> &VecDeque<Sample> {
@@ -302,6 +321,7 @@ impl Player {
             player.script.begin(&mut player.cloth)?;
             player.positions = player.cloth.snapshot()?.positions;
             player.history.clear();
+            player.counter.forget();
             (player.report, player.behind, player.earlier) = (None, 0.0, 0);
             Ok(())
         });
@@ -407,8 +427,16 @@ impl Player {
     pub(super) fn set_stuff(&mut self, stuff: Stuff) {
         self.release();
         self.noted(|player| {
-            let scene = stuff.applied(&player.scene)?.with_settings(player.cloth.settings().clone());
-            let mut cloth = made(player.gpu.as_ref(), scene)?;
+            let scene = stuff.applied(&player.scene)?;
+            // Cloth that was let through itself is drawn apart rather than refused.
+            player.counter.look(player.frame_number(), &player.positions, false);
+            let tangled = player.crossings().is_none_or(|found| found.crossings > 0);
+            let own = scene.settings.self_collision.map(|own| match own.tangles {
+                Tangles::Refuse if tangled => SelfCollision { tangles: Tangles::Resolve, ..own },
+                _ => own,
+            });
+            let settings = Settings { self_collision: own, ..player.cloth.settings().clone() };
+            let mut cloth = made(player.gpu.as_ref(), scene.with_settings(settings))?;
             player.script.begin(&mut cloth)?;
             cloth.hold(&player.pins(), Hold::Fixed)?;
             cloth.set_state(&player.positions, &player.cloth.velocities()?)?;
@@ -508,11 +536,11 @@ mod tests {
     #[test]
     fn cloth_of_other_stuff_goes_on_from_where_it_is() {
         let mut player = Player::new(None, scene::drape(9).unwrap(), 60.0, false).unwrap();
-        assert_eq!(player.stuff(), Stuff { bending: 1e-5, friction: Some(0.5) });
+        assert_eq!(player.stuff(), Stuff { bending: 1e-5, friction: Some(0.5), self_collision: false });
         player.pin(&above(), above().project(player.positions()[0], 1.5).unwrap(), 1.5);
         (0..12).for_each(|_| assert!(player.step()));
         let (before, velocities) = (player.positions().to_vec(), player.cloth().velocities().unwrap());
-        let stuff = Stuff { bending: 1e-3, friction: Some(0.1) };
+        let stuff = Stuff { bending: 1e-3, friction: Some(0.1), self_collision: false };
         player.set_stuff(stuff);
         assert_eq!((player.problem(), player.stuff(), player.frame_number()), (None, stuff, 12));
         assert_eq!(player.cloth().snapshot().unwrap().positions, before);
@@ -528,6 +556,39 @@ mod tests {
         assert!(player.problem().is_some() && player.stuff() == stuff);
         player.reset();
         assert_eq!((player.frame_number(), player.cloth().mesh().bending()), (0, 1e-3));
+    }
+
+    #[test]
+    fn self_collision_is_switched_on_and_off() {
+        let mut player = Player::new(None, scene::heap(12).unwrap(), 60.0, true).unwrap();
+        let on = player.stuff();
+        assert!(on.self_collision && player.crossings().is_none(), "nobody has counted yet");
+        let found = |player: &mut Player, frames: u32| {
+            (0..frames).for_each(|_| assert!(player.step()));
+            player.play(false);
+            player.look();
+            let found = player.crossings().unwrap();
+            assert_eq!(found.frame, player.frame_number());
+            found.crossings
+        };
+        assert_eq!(found(&mut player, 10), 0);
+        let before = player.positions().to_vec();
+        player.set_stuff(Stuff { self_collision: false, ..on });
+        assert_eq!((player.problem(), player.stuff().self_collision), (None, false));
+        assert_eq!((player.positions(), player.frame_number()), (&before[..], 10));
+        let through = found(&mut player, 30);
+        assert!(through > 50, "{through}");
+        // What is tangled by then is taken, and drawn apart: much of it at once.
+        player.set_stuff(on);
+        assert_eq!((player.problem(), player.stuff()), (None, on));
+        let own = player.cloth().settings().self_collision.unwrap();
+        assert_eq!((own.thickness, own.tangles), (0.004, Tangles::Resolve));
+        let left = found(&mut player, 30);
+        assert!(left < through / 2, "{left} of {through}");
+        // From the start on nothing crosses again.
+        player.reset();
+        assert_eq!(player.crossings(), None);
+        assert_eq!(found(&mut player, 40), 0);
     }
 
     #[test]

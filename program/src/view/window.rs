@@ -373,7 +373,9 @@ impl eframe::App for Window<'_> {
     fn on_exit(&mut self) {
         // What was recorded until now is kept.
         let finished = self.finish_recording().err().map(|error| format!("{error:#}"));
-        let Some(player) = self.player.take() else { return };
+        let Some(mut player) = self.player.take() else { return };
+        player.play(false);
+        player.look();
         let (screenshots, recordings) = (std::mem::take(&mut self.screenshots), std::mem::take(&mut self.recordings));
         let (name, adapter) = (self.name.clone(), self.adapter.clone());
         *self.ending = Some(Ending { name, player, screenshots, recordings, adapter, problem: finished });
