@@ -5,6 +5,9 @@
 //! recomputed in f64; a run that missed its limit is marked and not compared. Without `--bench` everything runs once at
 //! toy size.
 
+#[path = "common/threads.rs"]
+mod threading;
+
 use std::time::Instant;
 
 use taut::engine::cpu;
@@ -15,6 +18,7 @@ use taut::{
     Backend, Cloth, FastProjection, FrameInput, GaussSeidel, Method, Preconditioner, Result, Scene, Settings, Substeps,
     scene,
 };
+use threading::on_threads;
 
 const FRAME: f32 = 1.0 / 60.0;
 
@@ -239,18 +243,6 @@ fn patch(full: bool) -> Result<()> {
         race("patch", size, 0.01, frames, 1, &contenders)?;
     }
     Ok(())
-}
-
-/// Runs something on so many threads.
-#[cfg(feature = "parallel")]
-fn on_threads<T: Send>(count: usize, run: impl FnOnce() -> T + Send) -> T {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build();
-    pool.expect("threads can be started").install(run)
-}
-
-#[cfg(not(feature = "parallel"))]
-fn on_threads<T: Send>(_: usize, run: impl FnOnce() -> T + Send) -> T {
-    run()
 }
 
 /// a = b + c/2 over arrays far larger than any cache, in GB/s; three arrays of four bytes are counted. Every one of the
