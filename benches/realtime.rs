@@ -2,16 +2,21 @@
 //! brute force.
 //!
 //! `cargo bench --bench realtime` measures sheets of 32 × 32 and 71 × 71, `cargo bench --bench realtime -- 128` those
-//! of other sizes. Contenders run interleaved in one process, three times each, and times are medians. Every time has
-//! the strain beside it that was really held, recomputed in f64 at the end of every frame, and the frames that missed.
-//! No substep but the last of a frame is promised to anybody; the worst strain of any substep is beside it. Without
-//! `--bench` everything runs once at toy size.
+//! of other sizes. Contenders run interleaved in one process, three times each, and times, those that the thread ran
+//! where the system tells, are medians. Every time has the strain beside it that was really held, recomputed in f64 at
+//! the end of every frame, and the frames that missed. No substep but the last of a frame is promised to anybody; the
+//! worst strain of any substep is beside it. Without `--bench` everything runs once at toy size.
 
-use std::time::Instant;
+#[path = "common/stopwatch.rs"]
+mod stopwatch;
+#[path = "common/threads.rs"]
+mod threads;
 
 use glam::Vec3A;
+use stopwatch::Stopwatch;
 use taut::mesh::Link;
 use taut::{Cloth, FrameInput, Result, Scene, scene};
+use threads::on_threads;
 
 const FRAME: f32 = 1.0 / 60.0;
 
@@ -23,7 +28,7 @@ fn main() -> Result<()> {
         sizes = if full { vec![32, 71] } else { vec![6] };
     }
     let (frames, runs) = if full { (60, 3) } else { (2, 1) };
-    on_one_thread(|| {
+    on_threads(1, || {
         println!(
             "| scene | limit | contender | s per simulated s | strain | frames over | any substep | per frame | ahead |"
         );
@@ -38,22 +43,6 @@ fn main() -> Result<()> {
 }
 
 type Make = fn(u32) -> Result<Scene>;
-
-#[cfg(feature = "parallel")]
-fn on_one_thread(run: impl FnOnce() -> Result<()> + Send) -> Result<()> {
-    match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
-        Ok(pool) => pool.install(run),
-        Err(error) => {
-            eprintln!("{error}");
-            Ok(())
-        }
-    }
-}
-
-#[cfg(not(feature = "parallel"))]
-fn on_one_thread(run: impl FnOnce() -> Result<()>) -> Result<()> {
-    run()
-}
 
 /// What a run reached.
 #[derive(Clone, Debug, Default)]
@@ -108,9 +97,9 @@ fn held(scene: &Scene, limit: f32, frames: u32) -> Result<Outcome> {
     let mut cloth = Cloth::on_cpu(scene)?;
     let (mut outcome, mut sweeps, mut substeps) = (Outcome::default(), 0, 0);
     for _ in 0..frames {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
-        outcome.seconds += start.elapsed().as_secs_f64();
+        outcome.seconds += start.seconds();
         let report = cloth.snapshot()?.report;
         let strain = report.strain.map_or(f64::INFINITY, |strain| strain.max);
         outcome.strain = outcome.strain.max(strain);
@@ -162,9 +151,9 @@ impl Yardstick {
     fn run(mut self, frames: u32, limit: f32) -> Outcome {
         let mut outcome = Outcome { work: format!("{} substeps of one sweep", self.substeps), ..Default::default() };
         for _ in 0..frames {
-            let start = Instant::now();
+            let start = Stopwatch::start();
             (0..self.substeps).for_each(|_| self.substep());
-            outcome.seconds += start.elapsed().as_secs_f64();
+            outcome.seconds += start.seconds();
             let strain = self.strain();
             outcome.strain = outcome.strain.max(strain);
             outcome.over += u32::from(strain > f64::from(limit));

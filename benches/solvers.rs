@@ -1,12 +1,18 @@
 //! Time per simulated second of every solver, with the strain that was really held beside it.
 //!
 //! `cargo bench --bench solvers` prints the table of docs/solvers.md. Contenders run interleaved in one process on the
-//! CPU path; times are medians of three runs. Without `--bench` (as `cargo test --benches` calls it) it runs everything
-//! once at toy size, so that it cannot rot.
+//! CPU path, on one thread; times, those that the thread ran where the system tells, are medians of three runs. Equal
+//! rules: every substep ends at the limit, not only the last of a frame. Without `--bench` (as `cargo test --benches`
+//! calls it) it runs everything once at toy size, so that it cannot rot.
 
-use std::time::Instant;
+#[path = "common/stopwatch.rs"]
+mod stopwatch;
+#[path = "common/threads.rs"]
+mod threads;
 
+use stopwatch::Stopwatch;
 use taut::{Cloth, FastProjection, FrameInput, Method, Preconditioner, Result, Scene, Settings};
+use threads::on_threads;
 
 /// Fast projection with the diagonal as preconditioner, as everybody has it.
 const DIAGONAL: &str = "fast-projection, diagonal";
@@ -38,7 +44,7 @@ fn main() -> Result<()> {
     }
     for _ in 0..repetitions {
         for row in &mut rows {
-            run(row, frames)?;
+            on_threads(1, || run(row, frames))?;
         }
     }
     println!("| scene | solver | limit | substeps | iterations | worst strain | frames over | s per s |");
@@ -60,14 +66,14 @@ fn run(row: &mut Row, frames: u32) -> Result<()> {
     let preconditioner = Preconditioner::Jacobi;
     let diagonal = Method::FastProjection(FastProjection { preconditioner, ..Default::default() });
     let method = Method::named(row.solver).unwrap_or(diagonal);
-    let settings = Settings { method, strain_limit: row.limit, ..Default::default() };
+    let settings = Settings { method, strain_limit: row.limit, middle_strain: Some(row.limit), ..Default::default() };
     let mut cloth = Cloth::on_cpu(Scene::named(row.scene, row.size)?.with_settings(settings))?;
     let (mut seconds, mut iterations) = (0.0, 0u64);
     (row.strain, row.over) = (0.0, 0);
     for _ in 0..frames {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         cloth.step(&FrameInput { dt: 1.0 / 60.0, ..Default::default() })?;
-        seconds += start.elapsed().as_secs_f64();
+        seconds += start.seconds();
         let report = cloth.snapshot()?.report;
         row.strain = row.strain.max(report.strain.map_or(f64::INFINITY, |strain| strain.max));
         row.over += u32::from(report.converged != Some(true));

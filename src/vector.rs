@@ -134,6 +134,7 @@ pub(crate) fn padded(vector: Vec3) -> [f32; 4] {
 }
 
 /// A vector turned by a unit quaternion.
+#[inline]
 pub(crate) fn turned(q: Vec4, v: Vec3) -> Vec3 {
     let axis = q.truncate();
     v + 2.0 * axis.cross(axis.cross(v) + q.w * v)

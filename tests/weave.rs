@@ -4,7 +4,7 @@ mod common;
 
 use common::{FRAME, cpu, frame, gpu};
 use taut::mesh::Face;
-use taut::{Cloth, Error, Mesh, MeshDescriptor, Scene, Settings, Topology, Weave, scene};
+use taut::{Auto, Cloth, Error, FastProjection, Mesh, MeshDescriptor, Method, Scene, Settings, Topology, Weave, scene};
 
 /// SplitMix64, as a number in 0 … 1.
 fn random(state: &mut u64) -> f64 {
@@ -160,6 +160,42 @@ fn fall(scene: Scene, damping: f32, frames: u32) -> Fallen {
         fallen.hem = border.iter().map(height).sum::<f64>() / border.len() as f64;
     }
     fallen
+}
+
+/// Along short pieces of thread linear solves are bounded: to their tolerance one takes hundreds of iterations.
+#[test]
+fn linear_solves_along_pieces_are_bounded() {
+    let size = 40;
+    let (positions, faces) = irregular(size, None);
+    // The first row hangs.
+    let mesh = MeshDescriptor {
+        positions: positions.clone(),
+        faces,
+        weave: Some(Weave::Sides),
+        pins: (0..size).collect(),
+        ..Default::default()
+    };
+    let sheet = Scene {
+        mesh: Mesh::new(mesh).expect("the sheet is valid"),
+        start: positions,
+        ..scene::curtain(size).expect("a known scene")
+    };
+    let run = |inner_iterations: Option<u32>| {
+        let projection = FastProjection { inner_iterations, ..Default::default() };
+        let method = Method::Auto(Auto { projection, ..Default::default() });
+        let mut cloth = cpu(sheet.clone(), Settings { method, ..Default::default() });
+        let mut counts = [0; 2];
+        for _ in 0..6 {
+            cloth.step(&frame(FRAME)).expect("the step runs");
+            let report = cloth.snapshot().expect("no device").report;
+            assert_eq!(report.converged, Some(true), "{report:?}");
+            counts = [counts[0] + report.iterations, counts[1] + report.inner_iterations];
+        }
+        counts
+    };
+    let ([outer, inner], [_, unbounded]) = (run(None), run(Some(10_000)));
+    println!("{outer} projections, {inner} iterations, {unbounded} without a bound");
+    assert!(inner <= 60 * outer && 2 * inner < unbounded, "{outer}: {inner}, {unbounded} without a bound");
 }
 
 /// Squares that were cut have the threads of the squares, however they were cut and however they lie.

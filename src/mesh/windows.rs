@@ -27,7 +27,18 @@
 //! **What acts like a pin** is one here: vertices that are held in place, on a plane or on a line
 //! ([`crate::Cloth::hold`]), at rest, driven by targets or attached to something that moves, as long as they are held;
 //! windows are found again when that changes. Soft holds have none, nor has what hangs on a solid: a vertex on a peg is
-//! one that touches it now, and another in the next substep. Sweeps do the work there, as they do without windows.
+//! one that touches it now, and another in the next substep, known to the device alone. Sweeps do the work there, as
+//! they do without windows, and the more the smaller the peg is. Sweeps per frame in the first second of a flat sheet
+//! of 71 × 71 vertices and 1 m that falls over a ball under its middle, at 1 %; every frame holds:
+//!
+//! | | substeps | sweeps |
+//! |---|---|---|
+//! | the middle vertex pinned, with its windows | 22 | 57 |
+//! | ball of 20 cm | 12 | 82 |
+//! | 5 cm | 12 | 159 |
+//! | 2 cm, less than two edges | 12.6 | 262 |
+//! | the same, other substeps | 22, 40 | 310, 248 |
+//! | the same, 128 × 128 | 22.9 | 474 |
 //!
 //! All of it is a pure function of the mesh and of what is held.
 

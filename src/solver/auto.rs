@@ -35,10 +35,6 @@ impl Default for Auto {
     }
 }
 
-/// Most families of a woven mesh.
-const FAMILIES: usize = 4;
-/// Least mean number of edges of its yarns.
-const LENGTH: usize = 4;
 /// Edges of a yarn from which sweeps may crawl.
 const LONG: u32 = 256;
 
@@ -58,10 +54,8 @@ impl Stage for Auto {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        let sizes = recorder.sizes();
-        let locked = 2 * recorder.locked() as usize > sizes.edges();
-        let woven = !locked && recorder.families().len() <= FAMILIES && sizes.edges() >= LENGTH * sizes.yarns();
-        if !woven {
+        let locked = 2 * recorder.locked() as usize > recorder.sizes().edges();
+        if locked || !recorder.is_woven() {
             self.projection.record(recorder);
             return;
         }

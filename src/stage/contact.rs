@@ -49,7 +49,7 @@ use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::mesh::FARTHEST;
 use crate::solid::{Kind, SolidRow};
-use crate::stage::distance::{self, Placed, swept_distance};
+use crate::stage::distance::{self, Placed, Reach, swept_distance};
 use crate::stage::fields::{CONTACT_CHANGED, Clock, FAR, Frame, Vertex};
 use crate::stage::freedom::{self, left_by, limited_by, rigid};
 use crate::stage::magnitude::weight;
@@ -216,6 +216,7 @@ fn bounce_speed(frame: &Frame, clock: &Clock, solid: &SolidRow, n: Vec3, approac
 
 /// Coulomb friction: the change of a vertex's motion along a surface, and of what the contact withholds from it. T is
 /// what the vertex would slip without it: the motion there is, and what is withheld of it.
+#[inline]
 fn rub(solid: &SolidRow, n: Vec3, relative: Vec3, taken: Vec3) -> (Vec3, Vec3) {
     let slip = relative - relative.dot(n) * n;
     let held = taken - taken.dot(n) * n;
@@ -248,6 +249,8 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
     let now = clock.substep as f32 / clock.substeps as f32;
     let placed: Vec<(Placed, Placed)> =
         solids[..count as usize].iter().map(|solid| (Placed::at(solid, before), Placed::at(solid, now))).collect();
+    let reaches: Vec<Reach> =
+        solids.iter().zip(&placed).map(|(solid, (earlier, pose))| Reach::new(solid, [*earlier, *pose])).collect();
     // The solid that is nearest to the end of a vertex's way, or entered most on it.
     let nearest_solid = |position: Vec3, u: Vec3| {
         let (mut nearest, mut gap, mut n) = (0, FAR, Vec3::ZERO);
@@ -270,8 +273,11 @@ fn collide_body(run: &mut Run<'_>) -> Result<()> {
             continue;
         }
         let mut u = xyz(displacements[v]);
-        let (nearest, gap, n) = nearest_solid(vertex.position, u);
         let mut contact = contacts[v];
+        if contact.solid == 0 && reaches.iter().all(|reach| reach.misses(vertex.position, u)) {
+            continue;
+        }
+        let (nearest, gap, n) = nearest_solid(vertex.position, u);
         if gap >= 0.0 && contact.solid == 0 {
             continue;
         }

@@ -8,6 +8,11 @@ use crate::mesh::diagonals::Diagonals;
 use crate::mesh::windows::Windows;
 use crate::mesh::yarns::Yarns;
 
+/// Most families of a mesh whose yarns are worth following.
+const FAMILIES: usize = 4;
+/// Least mean number of edges of its yarns.
+const LENGTH: usize = 4;
+
 /// The recorder that stages write to.
 pub type Recorder<'a> = recorder::Recorder<'a, Woven<'a>>;
 
@@ -106,6 +111,12 @@ impl<'a> Recorder<'a> {
     /// Edges of the longest yarn.
     pub fn longest_yarn(&self) -> u32 {
         self.about.longest_yarn
+    }
+
+    /// Whether yarns run through the mesh, in few families, or are short pieces.
+    pub fn is_woven(&self) -> bool {
+        let sizes = self.sizes();
+        self.families().len() <= FAMILIES && sizes.edges() >= LENGTH * sizes.yarns()
     }
 
     /// Whether a yarn runs from one pin to another ([`Yarns::between_pins`]).
