@@ -8,6 +8,8 @@
 //! | `.pc2` | all frames; Blender and others | [`pc2`] |
 //! | `.mdd` | all frames with their times; Blender, LightWave and others | [`mdd`] |
 //! | `.npy` | all frames as an array (frames, vertices, 3); numpy | [`npy`] |
+//! | `.usda` | all frames: a mesh with time samples; USD, Blender, Houdini and others | `usda` |
+//! | `.glb` | all frames: a mesh with morph targets and an animation; glTF, browsers, engines | `glb` |
 //! | `.obj` | a mesh, or one per frame | [`obj`], [`sequence`] |
 //! | `.ply` | a mesh with the strain of each vertex, or one per frame | [`ply`], [`sequence`] |
 //!
@@ -42,6 +44,7 @@
 pub mod atomic;
 pub(crate) mod disk;
 pub mod export;
+mod glb;
 #[cfg(feature = "import")]
 pub mod import;
 pub mod mdd;
@@ -50,6 +53,8 @@ pub mod obj;
 pub mod pc2;
 pub mod ply;
 pub mod sequence;
+mod spool;
+mod usda;
 
 use crate::error::{Error, Result};
 
