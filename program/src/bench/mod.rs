@@ -44,6 +44,7 @@ use crate::Outcome;
 use crate::options::{size, strain};
 use crate::output;
 use crate::signals::Signals;
+pub(crate) use machine::version;
 use measure::Bench;
 use results::{ResultFile, Row, Samples};
 use statistics::growth;
