@@ -27,7 +27,8 @@ impl Shard {
     /// Everything.
     pub(crate) const WHOLE: Self = Self { index: 0, count: 1 };
 
-    fn new(index: u64, count: u64) -> Option<Self> {
+    /// `None` if there are not so many parts.
+    pub(crate) fn new(index: u64, count: u64) -> Option<Self> {
         (index < count).then_some(Self { index, count })
     }
 

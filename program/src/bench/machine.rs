@@ -30,6 +30,7 @@ pub(crate) fn file(places: &[Place]) -> ResultFile {
     ResultFile {
         schema_version: SCHEMA_VERSION,
         complete: true,
+        part: None,
         software: places.iter().any(|place| place.software),
         machine,
         roofline: Roofline { cpu_bytes_per_second: cpu_bandwidth() },
