@@ -186,6 +186,28 @@ fn what_cannot_be_is_refused_before_the_first_run() {
 }
 
 #[test]
+fn runs_that_fail_have_rows_that_say_why_and_are_tried_again() {
+    let directory = tempfile::tempdir().unwrap();
+    // Each value is good with the first of the others, so that nothing is refused before the first run.
+    let noise = "--set cloth.start.noise=1e-5,0.01 --set cloth.size=9,33";
+    let arguments = format!("sweep drape --seconds 0.1 --backend cpu {noise} --out noisy");
+    for _ in 0..2 {
+        let ended = run(directory.path(), &arguments);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.said().contains("0 of 4 runs missed a limit, and 1 failed"), "{ended:?}");
+        let rows = lines(&directory.path().join("noisy/sweep.jsonl"));
+        assert!(
+            rows[3]["error"].as_str().is_some_and(|text| text.contains("a tenth of the shortest edge")),
+            "{}",
+            rows[3]
+        );
+        assert_eq!((&rows[3]["held"], &rows[3]["run"]), (&Value::Null, &3.into()));
+    }
+    let again = run(directory.path(), &arguments);
+    assert!(again.stdout.lines().any(|line| line.contains("done before") && line.contains('3')), "{again:?}");
+}
+
+#[test]
 fn lists_are_printed_by_part() {
     let directory = tempfile::tempdir().unwrap();
     let all = run(directory.path(), &format!("sweep drape {AXES} --list")).succeeds();

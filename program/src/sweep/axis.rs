@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn values(text: &str) -> Vec<String> {
-        Axis::new("a.b", text).map(|axis| axis.values).unwrap_or_else(|error| vec![error.to_string()])
+        Axis::new("a.b", text).map_or_else(|error| vec![error.to_string()], |axis| axis.values)
     }
 
     #[test]

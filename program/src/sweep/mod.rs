@@ -55,7 +55,7 @@ pub(crate) struct Options {
     seconds: f64,
 
     /// Run everything with each of these seeds of the start noise (--noise): a range, both ends included, or a list
-    #[arg(long, value_name = "A..B|N,…", value_parser = Seeds, conflicts_with = "seed")]
+    #[arg(long, value_name = "A..B|N,…", value_parser = seeds, conflicts_with = "seed")]
     seeds: Option<SeedList>,
 
     #[command(flatten)]
@@ -92,26 +92,12 @@ pub(crate) struct Options {
     quiet: bool,
 }
 
-/// What `--seeds` has.
+/// What `--seeds` has; clap takes a plain list for several values.
 #[derive(Clone, Debug)]
 struct SeedList(Vec<u64>);
 
-/// Reads [`SeedList`]; a plain function would make clap take the list for several values.
-#[derive(Clone, Debug)]
-struct Seeds;
-
-impl TypedValueParser for Seeds {
-    type Value = SeedList;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<SeedList, clap::Error> {
-        let read = |text: &str| axis::seeds(text).map(SeedList);
-        read.parse_ref(command, argument, value)
-    }
+fn seeds(text: &str) -> Result<SeedList, String> {
+    axis::seeds(text).map(SeedList)
 }
 
 /// A name that stays in the directory of its run.

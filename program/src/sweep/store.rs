@@ -112,7 +112,7 @@ impl Store {
         }
         fs::create_dir_all(directory.join(ROWS)).with_context(cannot)?;
         if before.is_none() {
-            write_file(&directory.join(MANIFEST), &format!("{:#}\n", manifest.0))?;
+            settle(&directory.join(MANIFEST), &format!("{:#}\n", manifest.0))?;
         }
         Ok(Self { directory: directory.to_owned(), manifest })
     }
@@ -170,8 +170,17 @@ pub(super) fn write_tables(directory: &Path, rows: &[Row]) -> Result<()> {
         times.extend(row.measured.as_object().cloned().unwrap_or_default());
         tables[1] += &format!("{}\n", Value::Object(times));
     }
-    write_file(&directory.join(TIMES), &tables[1])?;
-    write_file(&directory.join(TABLE), &tables[0])
+    settle(&directory.join(TIMES), &tables[1])?;
+    settle(&directory.join(TABLE), &tables[0])
+}
+
+/// Writes a file that others may write at the same time, with the same text. Not all file systems tell machines of each
+/// other's locks, so one of them may take the temporary file of another for left over: whoever fails finds it written.
+fn settle(path: &Path, text: &str) -> Result<()> {
+    write_file(path, text).or_else(|error| match fs::read_to_string(path) {
+        Ok(found) if found == text => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// All rows of directories that are parts of one sweep.

@@ -75,7 +75,7 @@ impl<'a> Parsed<'a> {
             let found = match (found, index) {
                 (Some(DeValue::Array(list)), Some(index)) => {
                     let entries = list.len();
-                    let found = list.iter_mut().nth(index).map(Spanned::get_mut);
+                    let found = list.get_mut(index).map(Spanned::get_mut);
                     found.ok_or_else(|| complain(format!("there is no `{around}`: there are {entries} of them")))?
                 }
                 (Some(DeValue::Array(_)), None) => {

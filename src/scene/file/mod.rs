@@ -482,8 +482,8 @@ impl SceneFile {
     /// ```
     ///
     /// # Errors
-    /// [`Error::SceneFile`], as [`SceneFile::parse`] has them, of a file that is called `key=value` where they are about
-    /// a change.
+    /// [`Error::SceneFile`], as [`SceneFile::parse`] has them; the file is called `key=value` where they are about a
+    /// change.
     pub fn changed(&self, changes: &[Change]) -> Result<Self> {
         // A built-in scene has no text yet.
         let own = self.text.text();
