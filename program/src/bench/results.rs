@@ -767,8 +767,8 @@ mod tests {
     fn all_fields() -> Vec<(String, String)> {
         let mut found = Vec::new();
         fields(&full().to_json(), "", "", &mut found);
-        // 8 of the file, 2 of its part, 14 of the machine, 15 of the adapter, 1 of the roofline, 30 of the row, 2 × 5 of
-        // its samples, 4 of its detail, 9 parts of its time, 2 of the paper, 6 of a curve, 4 of a finding.
+        // 8 of the file, 2 of its part, 14 of the machine, 15 of the adapter, 1 of the roofline, 30 of the row, 2 × 5
+        // of its samples, 4 of its detail, 9 parts of its time, 2 of the paper, 6 of a curve, 4 of a finding.
         assert_eq!(found.len(), 105);
         found
     }
