@@ -233,7 +233,7 @@ fn formats_are_chosen_by_extension() {
 #[test]
 fn exports_appear_whole_or_not_at_all() {
     let mesh = mesh();
-    for name in ["a.pc2", "a.mdd", "a.npy", "a.obj", "a.ply", "a.###.obj", "a.%02d.ply"] {
+    for name in ["a.pc2", "a.mdd", "a.npy", "a.usda", "a.glb", "a.obj", "a.ply", "a.###.obj", "a.%02d.ply"] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path();
         let target = Target::new(path.join(name)).expect("a known extension");
@@ -245,7 +245,8 @@ fn exports_appear_whole_or_not_at_all() {
         // Dropped, or with too few frames.
         let mut export = create();
         frame(&mut export, 0.0).expect("a frame");
-        assert_eq!(names(path).len(), 1, "{name}: a temporary file or directory");
+        let temporary = if ["a.usda", "a.glb"].contains(&name) { 2 } else { 1 };
+        assert_eq!(names(path).len(), temporary, "{name}: temporary files or a directory");
         drop(export);
         assert_eq!(names(path), set(&[]), "{name}");
         let mut export = create();
@@ -274,6 +275,16 @@ fn exports_appear_whole_or_not_at_all() {
         let last = path.join(expected.last().expect("a file"));
         let first_x = match name {
             "a.pc2" => pc2::read(&last).expect("a cache").sample(2).expect("three samples")[0][0],
+            "a.usda" => {
+                let text = std::fs::read_to_string(&last).expect("the file is readable");
+                let (_, points) = text.split_once("point3f[] points.timeSamples").expect("points");
+                let (_, third) = points.split_once("2: [(").expect("a third frame");
+                third.split(',').next().and_then(|word| word.parse().ok()).expect("a coordinate")
+            }
+            "a.glb" => {
+                let (_, buffers) = glb(&last);
+                *floats(&buffers, buffers.len() - 4 * (3 + 2 + 2) - 24 * 6..).first().expect("a displacement")
+            }
             _ if name.ends_with("obj") => {
                 let text = std::fs::read_to_string(&last).expect("the file is readable");
                 text.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("a coordinate")
@@ -298,6 +309,157 @@ fn exports_appear_whole_or_not_at_all() {
         export.finish().expect("a file");
         assert_eq!(names(path), expected, "{name}");
     }
+}
+
+/// A GLB as the crate `gltf` reads and checks it.
+fn glb(path: &Path) -> (gltf::Document, Vec<u8>) {
+    let bytes = std::fs::read(path).expect("the file is readable");
+    let gltf::Gltf { document, blob } = gltf::Gltf::from_slice(&bytes).expect("a valid glTF");
+    (document, blob.expect("a binary chunk"))
+}
+
+fn floats(bytes: &[u8], range: std::ops::RangeFrom<usize>) -> Vec<f32> {
+    let words = bytes[range].chunks_exact(4);
+    words.map(|word| f32::from_le_bytes(word.try_into().expect("four bytes"))).collect()
+}
+
+/// Three frames of the mesh: moved, and bent so that normals change.
+fn bent(mesh: &Mesh) -> Vec<Vec<[f32; 3]>> {
+    let frame = |k: f32| mesh.positions().iter().map(|[x, y, z]| [x + 0.1 * k, y + 0.3 * k * x * x, *z]).collect();
+    [0.0, 1.0, 2.0].map(frame).to_vec()
+}
+
+fn exported(name: &str, mesh: &Mesh, frames: &[Vec<[f32; 3]>]) -> (tempfile::TempDir, std::path::PathBuf) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join(name);
+    let target = Target::new(&path).expect("a target");
+    let mut export = Export::create(&target, mesh, frames.len() as u32, 50.0).expect("an export");
+    for frame in frames {
+        export.write_frame(mesh, [1.0; 2], frame).expect("a frame");
+    }
+    export.finish().expect("a file");
+    (directory, path)
+}
+
+#[test]
+fn glb_is_a_mesh_whose_weights_play_the_frames() {
+    let mesh = mesh();
+    let frames = bent(&mesh);
+    let (_directory, path) = exported("a.glb", &mesh, &frames);
+    let (document, blob) = glb(&path);
+    let data = |buffer: gltf::Buffer<'_>| (buffer.index() == 0).then_some(&blob[..]);
+    let node = document.default_scene().and_then(|scene| scene.nodes().next()).expect("a node");
+    assert_eq!(node.name(), Some("cloth"));
+    let primitives: Vec<gltf::Primitive<'_>> = node.mesh().expect("a mesh").primitives().collect();
+    assert_eq!(
+        primitives.iter().map(|one| one.mode()).collect::<Vec<_>>(),
+        [gltf::mesh::Mode::Triangles, gltf::mesh::Mode::Lines]
+    );
+    let indices = |one: &gltf::Primitive<'_>| -> Vec<u32> {
+        one.reader(data).read_indices().expect("indices").into_u32().collect()
+    };
+    assert_eq!(indices(&primitives[0]), [0, 1, 2, 0, 2, 3, 1, 4, 2]);
+    assert_eq!(indices(&primitives[1]), [4, 5]);
+
+    let animation = document.animations().next().expect("an animation");
+    let channel = animation.channels().next().expect("a channel");
+    assert_eq!(channel.sampler().interpolation(), gltf::animation::Interpolation::Linear);
+    assert_eq!(channel.target().property(), gltf::animation::Property::MorphTargetWeights);
+    let reader = channel.reader(data);
+    let times: Vec<f32> = reader.read_inputs().expect("times").collect();
+    assert_eq!(times, [0.0, 0.02, 0.04]);
+    let Some(gltf::animation::util::ReadOutputs::MorphTargetWeights(weights)) = reader.read_outputs() else {
+        panic!("there are no weights");
+    };
+    let weights: Vec<f32> = weights.into_f32().collect();
+    assert_eq!(weights, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
+
+    for primitive in &primitives {
+        let reader = primitive.reader(data);
+        let base: Vec<[f32; 3]> = reader.read_positions().expect("positions").collect();
+        assert_eq!(bits(&base), bits(&frames[0]));
+        assert_eq!(reader.read_morph_targets().count(), 2);
+        for (frame, (moved, _, _)) in frames[1..].iter().zip(reader.read_morph_targets()) {
+            for ((moved, base), expected) in moved.expect("displacements").zip(&base).zip(frame) {
+                for axis in 0..3 {
+                    assert!((base[axis] + moved[axis] - expected[axis]).abs() < 1e-6);
+                }
+            }
+        }
+        // What an accessor says of its numbers is so.
+        for accessor in primitive.morph_targets().filter_map(|target| target.positions()) {
+            let [least, most] = [accessor.min(), accessor.max()].map(|bound| bound.expect("bounds").to_string());
+            let values: Vec<[f32; 3]> = gltf::accessor::Iter::new(accessor, data).expect("values").collect();
+            let of = |pick: fn(f32, f32) -> f32| -> Vec<f32> {
+                let along = |axis: usize| values.iter().map(|value| value[axis]).reduce(pick).expect("a value");
+                [0, 1, 2].map(along).to_vec()
+            };
+            for (told, found) in [(least, of(f32::min)), (most, of(f32::max))] {
+                assert_eq!(serde_json::from_str::<Vec<f32>>(&told).expect("numbers"), found);
+            }
+        }
+    }
+    let reader = primitives[0].reader(data);
+    let normals: Vec<[f32; 3]> = reader.read_normals().expect("normals").collect();
+    // Flat, and wound so that it is seen from below; what has no triangle has one that points up.
+    assert_eq!(normals[..5], [[0.0, -1.0, 0.0]; 5]);
+    assert_eq!(normals[5], [0.0, 1.0, 0.0]);
+    let (_, turned, _) = reader.read_morph_targets().nth(1).expect("two targets");
+    for (normal, turned) in normals.iter().zip(turned.expect("normals")) {
+        let length: f32 = (0..3).map(|axis| (normal[axis] + turned[axis]).powi(2)).sum();
+        assert!((length - 1.0).abs() < 1e-5);
+    }
+
+    // One frame is a mesh without an animation.
+    let (_directory, path) = exported("still.glb", &mesh, &frames[..1]);
+    let (document, _) = glb(&path);
+    assert_eq!((document.meshes().count(), document.animations().count()), (1, 0));
+}
+
+#[test]
+fn usd_has_time_samples_of_points_normals_and_extent() {
+    let mesh = mesh();
+    let frames = bent(&mesh);
+    let (_directory, path) = exported("a.usda", &mesh, &frames);
+    let text = std::fs::read_to_string(&path).expect("the file is readable");
+    assert!(text.starts_with("#usda 1.0\n(\n"));
+    for line in [
+        "    defaultPrim = \"cloth\"",
+        "    startTimeCode = 0",
+        "    endTimeCode = 2",
+        "    timeCodesPerSecond = 50",
+        "    metersPerUnit = 1",
+        "    upAxis = \"Y\"",
+        "        int[] faceVertexCounts = [4, 3]",
+        "        int[] faceVertexIndices = [0, 1, 2, 3, 1, 4, 2]",
+        "        uniform token subdivisionScheme = \"none\"",
+        "        int[] curveVertexCounts = [2]",
+        "        uniform token type = \"linear\"",
+    ] {
+        assert_eq!(text.lines().filter(|found| *found == line).count(), 1, "{line}");
+    }
+    // Of the surface, and of the line.
+    let blocks = |name: &str| -> Vec<Vec<Vec<f32>>> {
+        let numbers = |line: &str| -> Vec<f32> {
+            let (_, list) = line.split_once(": [").expect("a sample");
+            let words = list.split(['(', ')', ',', ']', ' ']).filter(|word| !word.is_empty());
+            words.map(|word| word.parse().expect("a number")).collect()
+        };
+        let block = |block: &str| block.lines().skip(1).take_while(|line| line.contains(": [")).map(numbers).collect();
+        text.split(&format!("{name}.timeSamples = {{")).skip(1).map(block).collect()
+    };
+    let points = blocks("point3f[] points");
+    assert_eq!(points.len(), 2);
+    for (sample, frame) in points[0].iter().zip(&frames) {
+        assert_eq!(sample.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), bits(frame));
+    }
+    for (sample, frame) in points[1].iter().zip(&frames) {
+        assert_eq!(sample.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), bits(&frame[4..]));
+    }
+    let normals = blocks("normal3f[] normals");
+    assert_eq!((normals.len(), normals[0].len(), normals[0][0].len()), (1, 3, 18));
+    assert_eq!(blocks("float3[] extent")[0][0], [0.0, 0.0, 0.0, 3.0, 0.0, 1.0]);
+    assert_eq!(text.matches('{').count(), text.matches('}').count());
 }
 
 #[test]

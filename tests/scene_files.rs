@@ -1,7 +1,7 @@
 //! Scenes as files: the built-in ones to the bit, every key, errors with their places, files of strangers, motion.
 #![cfg(feature = "scene-files")]
 
-use taut::scene::file::Limits;
+use taut::scene::file::{Change, Limits};
 use taut::scene::{Material, NAMES, Noise, SceneFile};
 use taut::{
     Cloth, Elasticity, Error, FrameInput, Hold, Method, Preconditioner, Scene, Settings, SolidShape, Stepping, Substeps,
@@ -1154,4 +1154,75 @@ fn assets_may_be_in_a_folder_that_was_named() {
         file.add_assets(&assets).unwrap();
         assert!(file.scene().unwrap_err().to_string().contains("which leads outside the scene's folder"));
     }
+}
+
+fn change(key: &str, value: &str) -> Change {
+    Change { key: key.to_owned(), value: value.to_owned() }
+}
+
+#[test]
+fn changed_files_are_those_that_say_so_themselves() {
+    let text = "[cloth]\ngenerator = \"sheet\"\nsize = 9\n[[solids]]\nshape = \"sphere\"\nradius = 0.1\n";
+    let file = SceneFile::parse(text, "own.toml", None).expect("it is a scene");
+    let changes = [
+        change("cloth.size", "[5, 7]"),
+        change("cloth.material", "denim"),
+        change("cloth.bending", "3e-6"),
+        change("solids[0].radius", "0.2"),
+        change("world.gravity", "[0, -1.6, 0]"),
+        change("solver.yarn_sweep.sweeps", "17"),
+        change("name", "an \"odd\" one\\"),
+    ];
+    let changed = file.changed(&changes).and_then(|file| file.scene()).expect("all of them are keys");
+    let same = "name = 'an \"odd\" one\\'\n[cloth]\ngenerator = \"sheet\"\nsize = [5, 7]\nmaterial = \"denim\"\n\
+                bending = 3e-6\n[[solids]]\nshape = \"sphere\"\nradius = 0.2\n[world]\ngravity = [0, -1.6, 0]\n\
+                [solver.yarn_sweep]\nsweeps = 17\n";
+    assert_same(&changed, &parse(same), "changed");
+    // What was changed before is not kept.
+    let again = file.changed(&changes).and_then(|file| file.changed(&[])).and_then(|file| file.scene());
+    assert_same(&again.expect("it is the file"), &parse(text), "unchanged");
+    for name in NAMES {
+        let builtin = SceneFile::builtin(name, 9).expect("it is built in");
+        let changed = builtin.changed(&[change("world.drag", "0.25")]).and_then(|file| file.scene()).expect("a key");
+        let own = builtin.scene().expect("it is valid");
+        assert_eq!(changed.settings.drag, 0.25);
+        let drag = own.settings.drag;
+        let settings = Settings { drag, ..changed.settings.clone() };
+        assert_same(&Scene { settings, ..changed }, &own, name);
+    }
+}
+
+#[test]
+fn changes_are_refused_in_the_words_of_files() {
+    let text = "[cloth]\ngenerator = \"sheet\"\nsize = 9\n[[solids]]\nshape = \"sphere\"\nradius = 0.1\n";
+    let file = SceneFile::parse(text, "own.toml", None).expect("it is a scene");
+    for (key, value, expected) in [
+        ("cloth.sise", "5", "cloth.sise=5:1:1: there is no key `cloth.sise`; did you mean `size`?"),
+        ("fabric.bending", "5", "fabric.bending=5:1:1: there is no key `fabric`; known are cloth, name"),
+        ("cloth.bending", "soft", "=soft:1:15: `cloth.bending` is a string, but must be a number"),
+        ("cloth.bending", "", "=:1:15: `cloth.bending` is a string, but must be a number"),
+        ("cloth.bending", "-1", "cloth.bending=-1:1:1: "),
+        ("cloth.bending", "1\nshear = 2", "`cloth.bending` is a string"),
+        ("world.gravity", "[0, x, 1]", "`world.gravity` is a string"),
+        ("world.gravity", "[0, 1]", "world.gravity=[0, 1]:1:15: `world.gravity` has 2 entries, but needs 3"),
+        ("solids.radius", "1", "solids.radius=1:1:1: `solids` is a list: `solids[0]` is its first entry"),
+        ("solids[1].radius", "1", "there is no `solids[1]`: there are 1 of them"),
+        ("cloth[0].size", "1", "there is no `cloth[0]`: `cloth` is no list"),
+        ("pins[0].at", "top", "there is no `pins[0]`: `pins` is no list"),
+        ("cloth.size.width", "1", "`cloth.size` is no table"),
+        ("solids[0]", "1", "`solids[0]` is an entry of a list"),
+        ("", "1", "`` is not the name of a key"),
+        ("cloth..size", "1", "`cloth..size` is not the name of a key"),
+        ("cloth]", "1", "`cloth]` is not the name of a key"),
+    ] {
+        let refused = file.changed(&[change("world.drag", "1"), change(key, value)]);
+        let told = match refused.and_then(|file| file.scene()) {
+            Err(error @ Error::SceneFile { .. }) => error.to_string(),
+            other => panic!("{key}={value}: {other:?}"),
+        };
+        assert!(told.contains(expected), "{key}={value}: {told}");
+    }
+    // What is wrong with the file itself is told of it.
+    let refused = file.changed(&[change("solids[0].radius", "0.2"), change("solids[0].shape", "plane")]).unwrap_err();
+    assert!(refused.to_string().starts_with("solids[0].radius=0.2:1:1: there is no key"), "{refused}");
 }

@@ -14,8 +14,10 @@ mod scene;
 #[cfg(test)]
 mod schema;
 mod settle;
+mod shard;
 mod signals;
 mod summary;
+mod sweep;
 #[cfg(feature = "validate")]
 mod validate;
 #[cfg(feature = "viewer")]
@@ -40,6 +42,10 @@ enum Command {
     /// Simulate a scene, say how well the strain limit was held, and write files if asked to
     #[command(after_help = EXIT_CODES)]
     Run(options::Options),
+    /// Simulate a scene with all values of some of its keys and all seeds of its start noise, a row for each run, on as
+    /// many machines as there are
+    #[command(after_help = EXIT_CODES)]
+    Sweep(sweep::Options),
     /// Print a built-in scene as a file that `run` takes, or list the fabrics that files can name
     Scene(scene::Options),
     /// Open a window: look around, pull the cloth, change the solver and the wind
@@ -113,6 +119,7 @@ fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Run(options) => run::run(&options),
+        Command::Sweep(options) => sweep::sweep(&options),
         Command::Scene(options) => scene::print(&options),
         #[cfg(feature = "viewer")]
         Command::View(options) => view::view(&options),
@@ -144,7 +151,10 @@ fn arguments() -> Result<Arguments, clap::Error> {
             if argument.is_positional() { argument } else { argument.help_heading(heading) }
         })
     };
-    let mut command = Arguments::command().mut_subcommand("run", grouped);
+    let mut command = Arguments::command().mut_subcommand("run", grouped).mut_subcommand("sweep", |command| {
+        let set = |set: clap::Arg| set.help(sweep::SET).value_name("KEY=VALUES");
+        grouped(command.mut_arg("set", set))
+    });
     if cfg!(feature = "viewer") {
         command = command.mut_subcommand("view", grouped);
     }
@@ -153,6 +163,7 @@ fn arguments() -> Result<Arguments, clap::Error> {
     if let Some((_, matches)) = matches.subcommand() {
         match &mut arguments.command {
             Command::Run(options) => options.subject.note_given(matches),
+            Command::Sweep(options) => options.subject.note_given(matches),
             #[cfg(feature = "viewer")]
             Command::View(options) => options.subject_mut().note_given(matches),
             _ => {}

@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use taut::io::export::{FORMATS, Target};
-use taut::scene::file::Output;
+use taut::scene::file::{Change, Output};
 use taut::scene::{Noise, SceneFile};
 use taut::{Backend, Error, Method, Preconditioner, Scene, SelfCollision, Settings, Stepping, Substeps, Tangles};
 
@@ -70,9 +70,17 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 
+    /// Say every frame that is done on standard error, in a line `frame K/N`, for programs that run this one
+    #[arg(long)]
+    pub(crate) progress: bool,
+
     /// Print the JSON Schema of the report, and simulate nothing
     #[arg(long)]
     pub(crate) schema: bool,
+
+    /// Whether the state at the end is wanted, though no file has it.
+    #[arg(skip)]
+    pub(crate) wants_state: bool,
 }
 
 /// Under which title the help of `run` and `view` has an option.
@@ -82,9 +90,9 @@ pub(crate) fn heading(option: &str) -> &'static str {
         "solver" | "set" | "strain" | "substeps" | "preconditioner" | "bdf2" => "Solver",
         "seconds" | "fps" => "Time",
         "backend" | "adapter" => "Machine",
-        "out" | "export" | "json" | "frame_rows" | "crossings" | "quiet" | "verbose" | "schema" | "screenshots" => {
-            "Output"
-        }
+        "out" | "export" | "json" | "frame_rows" | "crossings" | "quiet" | "verbose" | "schema" | "screenshots"
+        | "progress" | "list" | "merge" | "keep" => "Output",
+        "seeds" | "shard" | "shards" | "jobs" => "Runs",
         "checkpoint" | "resume" | "goes_on" => "Going on",
         "render" | "size_px" | "every" | "orbit" | "color" | "paused" => "Pictures",
         _ => "Cloth",
@@ -103,6 +111,10 @@ pub(crate) struct SubjectOptions {
     #[arg(skip)]
     pub(crate) given: BTreeSet<String>,
 
+    /// Keys of the scene, as a file has them, that have other values in a run of a sweep.
+    #[arg(skip)]
+    pub(crate) changes: Vec<Change>,
+
     /// Vertices per side, or along the chain
     #[arg(long, value_name = "N", default_value = "71", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: u32,
@@ -117,11 +129,11 @@ pub(crate) struct SubjectOptions {
     /// flat and upright
     #[arg(long, value_name = "METRES", num_args = 0..=1, default_missing_value = "1e-5", value_parser = noise,
         allow_negative_numbers = true)]
-    noise: Option<f32>,
+    pub(crate) noise: Option<f32>,
 
     /// Which noise it is: a whole number; the same one gives the same noise everywhere [default: 0]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
-    seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
 
     /// What keeps the cloth from stretching
     #[arg(
@@ -214,7 +226,12 @@ impl SubjectOptions {
 
     /// Whether an option decides: a scene file has its own values where an option was not given.
     pub(crate) fn decides(&self, option: &str) -> bool {
-        !scene::is_file(&self.scene) || self.given.contains(option)
+        !self.is_file() || self.given.contains(option)
+    }
+
+    /// Whether the scene is read as a file: it is one, or keys of it are changed.
+    pub(crate) fn is_file(&self) -> bool {
+        scene::is_file(&self.scene) || !self.changes.is_empty()
     }
 
     /// The noise that was asked for; `own` is that of the scene file. `None` if no option says anything about it.
@@ -255,7 +272,7 @@ impl SubjectOptions {
         self.world.change(&mut settings, scene)?;
         // The solver that a file names keeps its parameters.
         let named = settings.method.solver().name();
-        if self.decides("solver") && (!scene::is_file(&self.scene) || self.solver != named) {
+        if self.decides("solver") && (!self.is_file() || self.solver != named) {
             settings.method = Method::named(&self.solver).with_context(|| format!("no solver is {}", self.solver))?;
         }
         if let (true, Method::FastProjection(solver)) = (self.decides("preconditioner"), &mut settings.method) {
@@ -322,6 +339,11 @@ impl Options {
         self.out.is_some() || self.json.is_some() || !self.export.is_empty() || self.frame_rows.is_some() || pictures
     }
 
+    /// Whether the state at the end is for something.
+    pub(crate) fn keeps_state(&self) -> bool {
+        self.out.is_some() || self.checkpoint.is_some() || self.wants_state
+    }
+
     /// Whether standard output is for JSON alone.
     pub(crate) fn json_to_stdout(&self) -> bool {
         self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
@@ -355,7 +377,7 @@ pub(crate) fn strain(text: &str) -> Result<f64, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let seconds = number(text)?;
     if Output::is_time(seconds) { Ok(seconds) } else { Err(format!("must be a time {}", Output::TIMES)) }
 }
@@ -391,7 +413,7 @@ fn seed(text: &str) -> Result<u64, String> {
 }
 
 /// Names of files need not be Unicode.
-fn export(name: OsString) -> Result<Target, String> {
+pub(crate) fn export(name: OsString) -> Result<Target, String> {
     Target::new(name).map_err(|error| error.to_string())
 }
 

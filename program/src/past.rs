@@ -63,6 +63,11 @@ impl Identity {
         ])
     }
 
+    /// In one line.
+    pub(crate) fn text(&self) -> String {
+        self.json().to_string()
+    }
+
     fn json(&self) -> Value {
         Value::Object(self.0.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect())
     }

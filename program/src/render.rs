@@ -24,7 +24,7 @@ const RATE: f64 = 25.0;
 const SIZE: [u32; 2] = [800, 600];
 
 /// How pictures are drawn; shared by `taut run` and `taut render`.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct PictureOptions {
     /// Draw the last frame (FILE.png) or an animation (FILE.gif)
     #[arg(long, value_name = "FILE.png|FILE.gif", value_parser = picture_name)]

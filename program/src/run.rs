@@ -2,18 +2,21 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
 use taut::io::atomic::AtomicFile;
 use taut::mesh::surface::Surface;
-use taut::scene::Script;
+use taut::render::Studio;
+use taut::scene::{Noise, Script};
 use taut::substeps::StepBounds;
 use taut::{Backend, Cancel, Cloth, Error, FrameInput, Gpu, Mesh, Scene, Solid};
 
 use crate::Outcome;
+use crate::mesh::Origin;
 use crate::options::{Options, SubjectOptions};
 use crate::output::{self, Files};
 use crate::past::{Ended, Identity, Past};
@@ -29,128 +32,200 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         output::print(summary::SCHEMA.trim_end())?;
         return Ok(Outcome::Done);
     }
-    let clock = Instant::now();
-    // Everything that can be refused is refused before a directory is made or a file is opened.
-    let Opened { options: subject, scene, size, origin, file, noise } = scene::open(&options.subject)?;
-    let options = Options { subject, ..options.clone() }.with_output_of(file.as_ref())?;
-    let (options, subject) = (&options, &options.subject);
-    let frames = options.frames()?;
-    subject.check_adapter()?;
-    let settings = subject.settings(&scene)?;
-    settings.validate(&scene.mesh, &scene.start)?;
-    let held = scene.script.pins.iter().any(|group| group.hold.is_some());
-    let bounds = StepBounds::new(&scene.mesh).among(!scene.solids.is_empty(), held);
-    let plan = settings.plan(&bounds, subject.dt())?;
-    Files::check(options)?;
-    let identity = Identity::new(subject, &scene, &settings, size);
-    let past = past(options, &identity, frames)?;
-    let studio = options.picture.studio(&scene, frames)?;
-    let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
-    let hint = scene.stays_flat(&settings).then_some(scene::FLAT);
-    let band = [settings.stretch_min, settings.stretch_max];
-    // The frames before are drawn with what was around the cloth then.
-    let drawn = (past.is_some() && studio.is_some()).then(|| scene.clone());
-    let (mut cloth, place) = build(subject, scene.with_settings(settings))?;
-    if let Some(past) = &past {
-        past.check_place(place.name())?;
-    }
-
-    let signals = Signals::catch()?;
-    cloth.set_cancel(Some(signals.cancel().clone()));
-    let mut files = Files::create(options, cloth.mesh(), origin.as_ref(), band, frames)?;
-    let checkpoint = options.checkpoint.as_ref().map(AtomicFile::create).transpose()?;
-    script.begin(&mut cloth)?;
-    if let Some(path) = &options.resume {
-        resume(&mut cloth, path)?;
-    }
-    let (first, before) = past.as_ref().map_or((cloth.frame(), 0), |past| (past.first_frame, past.rows.len() as u32));
-    let wall = past.as_ref().map_or(0.0, |past| past.wall_seconds);
-    let mut pictures = studio.map(|studio| Pictures::of_cloth(options, studio, &cloth, frames)).transpose()?;
-    let (files_made, pictures_made) = (&mut files, &mut pictures);
-    // What is promised is looked at; and what is asked for.
-    let own = cloth.settings().self_collision.is_some();
-    let surface = (own || options.crossings).then(|| Surface::new(cloth.mesh()));
-    let mut simulation =
-        Simulation { options, frames, first, script, surface, files: files_made, pictures: pictures_made };
-    let begun = match past {
-        Some(past) => simulation.replay(&mut cloth, past, drawn.as_ref())?,
-        None => simulation.begin(&cloth)?,
-    };
-    let Simulated { tally, rows, state } = simulation.go_on(&mut cloth, begun, signals.cancel())?;
-    let complete = tally.frames() == frames;
-    if !complete && tally.frames() == before {
-        // What was begun goes with `files`.
+    let prepared = Prepared::new(options)?;
+    let mut signals = None;
+    // A run that was not begun yet ends at once where it is asked to.
+    let ran = prepared.run(|| Ok(signals.insert(Signals::catch()?).cancel().clone()))?;
+    let outcome = signals.map_or(Outcome::Done, |signals| signals.outcome());
+    let Ran { frames, before, done } = ran;
+    let Some(Done { options, summary, json, written, goes_on, .. }) = done else {
         output::say(&match before {
             0 => "interrupted before the end of the first frame; nothing was written".to_owned(),
             _ => format!("interrupted before the end of frame {}; all files are as they were", before + 1),
         });
-        return Ok(signals.outcome());
-    }
-    let simulated = Subject {
-        on_gpu: place.on_gpu,
-        reason: place.reason.clone(),
-        adapter: place.adapter.clone(),
-        scene: name,
-        file: scene::is_file(&subject.scene).then(|| subject.scene.clone()),
-        solver,
-        size,
-        origin,
-        vertices: cloth.mesh().vertex_count(),
-        edges: cloth.mesh().edge_count(),
-        strain_limit: subject.strain,
-        own_limits: own_limits(cloth.mesh()),
-        touches_itself: own,
-        solids: subject.world.solids_json(subject.own.scale()),
-        first_frame: first,
-        fps: subject.fps,
-        elasticity: match (plan.diagonals, plan.implicit) {
-            (true, _) => "diagonals",
-            (false, true) => "implicit",
-            (false, false) => "explicit",
-        },
-        substeps_asked: subject.substeps,
-        picture: pictures.as_ref().map(Pictures::told),
-        noise,
-        hint,
+        return Ok(outcome);
     };
-    let summary = Summary { subject: simulated, tally, complete, wall_seconds: wall + clock.elapsed().as_secs_f64() };
-    let json = summary.json();
-    let last = if complete { Vec::new() } else { cloth.snapshot()?.positions };
-    if !complete && let Some(pictures) = &mut pictures {
-        pictures.end_at(summary.tally.frames(), &last, cloth.solids())?;
-    }
-    let state = if options.out.is_some() || checkpoint.is_some() {
-        state.map_or_else(|| cloth.checkpoint(), Ok)?
-    } else {
-        Vec::new()
-    };
-    let ended = Ended {
-        identity: &identity,
-        place: place.name(),
-        first_frame: first,
-        tally: &summary.tally,
-        wall_seconds: summary.wall_seconds,
-        rows: &rows,
-        checkpoint: &state,
-    };
-    let mut written = files.finish(&json, &ended, (!complete).then_some((cloth.mesh(), &last[..])))?;
-    let goes_on = going_on(options, checkpoint.as_ref());
-    if let Some(file) = checkpoint {
-        written.push(file.path().to_owned());
-        save(&state, file)?;
-    }
-    if let Some(pictures) = pictures {
-        written.push(pictures.finish()?);
-    }
-    if complete {
-        return tell(options, &summary, &json, &written.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+    if summary.complete {
+        return tell(&options, &summary, &json, &written.iter().map(AsRef::as_ref).collect::<Vec<_>>());
     }
     if options.json_to_stdout() {
         output::print(&format!("{json:#}"))?;
     }
     let kept = if options.writes() { ", which were written" } else { "" };
     output::say(&format!("interrupted after {} of {frames} frames{kept}{goes_on}", summary.tally.frames()));
-    Ok(signals.outcome())
+    Ok(outcome)
+}
+
+/// A run that is ready: everything that can be refused was, before a directory is made or a file is opened.
+pub(crate) struct Prepared {
+    clock: Instant,
+    options: Options,
+    scene: Scene,
+    size: Option<u32>,
+    origin: Option<Origin>,
+    noise: Option<Noise>,
+    frames: u32,
+    elasticity: &'static str,
+    identity: Identity,
+    past: Option<Past>,
+    studio: Option<Studio>,
+}
+
+/// How a run ended.
+pub(crate) struct Ran {
+    /// So many frames there should be.
+    frames: u32,
+    /// So many there were before it.
+    before: u32,
+    /// `None` where it was interrupted before its first frame was done; then nothing was written.
+    pub(crate) done: Option<Done>,
+}
+
+/// What a run did.
+pub(crate) struct Done {
+    /// With those of the scene file.
+    options: Options,
+    pub(crate) summary: Summary,
+    /// What `summary` says, for machines.
+    pub(crate) json: Value,
+    pub(crate) written: Vec<PathBuf>,
+    /// The state at the end, where it was asked for.
+    pub(crate) state: Vec<u8>,
+    /// How it goes on if it was interrupted.
+    goes_on: String,
+}
+
+impl Prepared {
+    pub(crate) fn new(options: &Options) -> Result<Self> {
+        let clock = Instant::now();
+        let Opened { options: subject, scene, size, origin, file, noise } = scene::open(&options.subject)?;
+        let options = Options { subject, ..options.clone() }.with_output_of(file.as_ref())?;
+        let subject = &options.subject;
+        let frames = options.frames()?;
+        subject.check_adapter()?;
+        let settings = subject.settings(&scene)?;
+        settings.validate(&scene.mesh, &scene.start)?;
+        let held = scene.script.pins.iter().any(|group| group.hold.is_some());
+        let bounds = StepBounds::new(&scene.mesh).among(!scene.solids.is_empty(), held);
+        let plan = settings.plan(&bounds, subject.dt())?;
+        let elasticity = match (plan.diagonals, plan.implicit) {
+            (true, _) => "diagonals",
+            (false, true) => "implicit",
+            (false, false) => "explicit",
+        };
+        Files::check(&options)?;
+        let identity = Identity::new(subject, &scene, &settings, size);
+        let past = past(&options, &identity, frames)?;
+        let studio = options.picture.studio(&scene, frames)?;
+        let scene = scene.with_settings(settings);
+        Ok(Self { clock, options, scene, size, origin, noise, frames, elasticity, identity, past, studio })
+    }
+
+    /// How many frames there shall be.
+    pub(crate) fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    /// What it simulates.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Simulates and writes. `cancel` is called when there is something to keep, and tells what asks for an end.
+    pub(crate) fn run(self, cancel: impl FnOnce() -> Result<Cancel>) -> Result<Ran> {
+        let Self { clock, options, scene, size, origin, noise, frames, elasticity, identity, past, studio } = self;
+        let (options, subject) = (&options, &options.subject);
+        let settings = &scene.settings;
+        let (name, script, solver) = (scene.name.to_string(), scene.script.clone(), settings.method.solver().name());
+        let hint = scene.stays_flat(settings).then_some(scene::FLAT);
+        let band = [settings.stretch_min, settings.stretch_max];
+        // The frames before are drawn with what was around the cloth then.
+        let drawn = (past.is_some() && studio.is_some()).then(|| scene.clone());
+        let (mut cloth, place) = build(subject, scene)?;
+        if let Some(past) = &past {
+            past.check_place(place.name())?;
+        }
+
+        let cancel = cancel()?;
+        cloth.set_cancel(Some(cancel.clone()));
+        let mut files = Files::create(options, cloth.mesh(), origin.as_ref(), band, frames)?;
+        let checkpoint = options.checkpoint.as_ref().map(AtomicFile::create).transpose()?;
+        script.begin(&mut cloth)?;
+        if let Some(path) = &options.resume {
+            resume(&mut cloth, path)?;
+        }
+        let (first, before) =
+            past.as_ref().map_or((cloth.frame(), 0), |past| (past.first_frame, past.rows.len() as u32));
+        let wall = past.as_ref().map_or(0.0, |past| past.wall_seconds);
+        let mut pictures = studio.map(|studio| Pictures::of_cloth(options, studio, &cloth, frames)).transpose()?;
+        let (files_made, pictures_made) = (&mut files, &mut pictures);
+        // What is promised is looked at; and what is asked for.
+        let own = cloth.settings().self_collision.is_some();
+        let surface = (own || options.crossings).then(|| Surface::new(cloth.mesh()));
+        let mut simulation =
+            Simulation { options, frames, first, script, surface, files: files_made, pictures: pictures_made };
+        let begun = match past {
+            Some(past) => simulation.replay(&mut cloth, past, drawn.as_ref())?,
+            None => simulation.begin(&cloth)?,
+        };
+        let Simulated { tally, rows, state } = simulation.go_on(&mut cloth, begun, &cancel)?;
+        let complete = tally.frames() == frames;
+        if !complete && tally.frames() == before {
+            // What was begun goes with `files`.
+            return Ok(Ran { frames, before, done: None });
+        }
+        let simulated = Subject {
+            on_gpu: place.on_gpu,
+            reason: place.reason.clone(),
+            adapter: place.adapter.clone(),
+            scene: name,
+            file: scene::is_file(&subject.scene).then(|| subject.scene.clone()),
+            solver,
+            size,
+            origin,
+            vertices: cloth.mesh().vertex_count(),
+            edges: cloth.mesh().edge_count(),
+            strain_limit: subject.strain,
+            own_limits: own_limits(cloth.mesh()),
+            touches_itself: own,
+            solids: subject.world.solids_json(subject.own.scale()),
+            first_frame: first,
+            fps: subject.fps,
+            elasticity,
+            substeps_asked: subject.substeps,
+            picture: pictures.as_ref().map(Pictures::told),
+            noise,
+            hint,
+        };
+        let wall_seconds = wall + clock.elapsed().as_secs_f64();
+        let summary = Summary { subject: simulated, tally, complete, wall_seconds };
+        let json = summary.json();
+        let last = if complete { Vec::new() } else { cloth.snapshot()?.positions };
+        if !complete && let Some(pictures) = &mut pictures {
+            pictures.end_at(summary.tally.frames(), &last, cloth.solids())?;
+        }
+        let state = if options.keeps_state() { state.map_or_else(|| cloth.checkpoint(), Ok)? } else { Vec::new() };
+        let ended = Ended {
+            identity: &identity,
+            place: place.name(),
+            first_frame: first,
+            tally: &summary.tally,
+            wall_seconds: summary.wall_seconds,
+            rows: &rows,
+            checkpoint: &state,
+        };
+        let mut written = files.finish(&json, &ended, (!complete).then_some((cloth.mesh(), &last[..])))?;
+        let goes_on = going_on(options, checkpoint.as_ref());
+        if let Some(file) = checkpoint {
+            written.push(file.path().to_owned());
+            save(&state, file)?;
+        }
+        if let Some(pictures) = pictures {
+            written.push(pictures.finish()?);
+        }
+        let done = Done { options: options.clone(), summary, json, written, state, goes_on };
+        Ok(Ran { frames, before, done: Some(done) })
+    }
 }
 
 /// The run that goes on, if one does.
@@ -311,7 +386,7 @@ impl Simulation<'_> {
         bar.reset_eta();
         // A frame that is cancelled is taken back, but not what the script did before it: it may have let go of
         // vertices, and then there is no checkpoint before the next step.
-        let keeps = self.options.checkpoint.is_some() || self.options.out.is_some();
+        let keeps = self.options.keeps_state();
         while simulated.tally.frames() < self.frames && !cancel.is_cancelled() {
             let frame = simulated.tally.frames() + 1;
             let start = self.time(frame - 1);
@@ -339,6 +414,9 @@ impl Simulation<'_> {
             self.write(frame, cloth.mesh(), &snapshot.positions, cloth.solids())?;
             bar.set_message(output::percent(simulated.tally.strain_max()));
             bar.inc(1);
+            if self.options.progress {
+                output::show(&format!("frame {frame}/{}", self.frames));
+            }
         }
         bar.finish_and_clear();
         Ok(simulated)
@@ -347,7 +425,8 @@ impl Simulation<'_> {
 
 /// A bar on standard error; invisible where that is no terminal.
 fn progress_bar(options: &Options, frames: u32) -> ProgressBar {
-    let target = if options.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let target =
+        if options.quiet || options.progress { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(frames.into()), target);
     match ProgressStyle::with_template("{bar:24} frame {pos}/{len}, worst strain {msg}, {eta} left") {
         Ok(style) => bar.with_style(style),
@@ -356,7 +435,7 @@ fn progress_bar(options: &Options, frames: u32) -> ProgressBar {
 }
 
 /// Prints what was reached.
-fn tell(options: &Options, summary: &Summary, json: &serde_json::Value, written: &[&Path]) -> Result<Outcome> {
+fn tell(options: &Options, summary: &Summary, json: &Value, written: &[&Path]) -> Result<Outcome> {
     if options.json_to_stdout() {
         output::print(&format!("{json:#}"))?;
     }

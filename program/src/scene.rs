@@ -126,7 +126,7 @@ pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
         let (scene, noise) = noisy(&options, scene, None)?;
         return Ok(Opened { options, scene, size: None, origin: Some(origin), file: None, noise });
     }
-    if !is_file(&options.scene) {
+    if !options.is_file() {
         crate::memory::check(&options)?;
         let mut scene = world.named(&options.scene, options.size)?;
         world.furnish(&mut scene, world.material(), scale)?;
@@ -134,8 +134,8 @@ pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
         let size = Some(options.size);
         return Ok(Opened { options, scene, size, origin: None, file: None, noise });
     }
-    let mut file = SceneFile::read(&options.scene)?;
-    if options.decides("size") {
+    let mut file = read(&options)?;
+    if is_file(&options.scene) && options.decides("size") {
         file.set_size(options.size).context("--size")?;
     }
     if !options.decides("fps") {
@@ -158,6 +158,21 @@ pub(crate) fn open(options: &SubjectOptions) -> Result<Opened> {
         options.substeps = scene.settings.substeps;
     }
     Ok(Opened { options, scene, size: file.size(), origin, file: Some(file), noise })
+}
+
+/// The file of a scene with its changes; a built-in scene becomes one.
+fn read(options: &SubjectOptions) -> Result<SceneFile> {
+    let file = match is_file(&options.scene) {
+        true => SceneFile::read(&options.scene)?,
+        false => SceneFile::builtin(&options.scene, options.size)?,
+    };
+    Ok(if options.changes.is_empty() { file } else { file.changed(&options.changes)? })
+}
+
+/// Whether the scene has a start noise of its own.
+pub(crate) fn has_noise(options: &SubjectOptions) -> Result<bool> {
+    let file = options.is_file() && options.own.mesh.is_none();
+    Ok(file && read(options)?.noise().is_some())
 }
 
 /// The scene with the noise that was asked for, and the noise it has then; `own` is that of its file.

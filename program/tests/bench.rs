@@ -191,3 +191,45 @@ fn bad_calls_are_refused_in_one_sentence() {
     let schema = taut(path, "bench --schema").json();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
 }
+
+#[test]
+fn parts_become_one_table_that_compare_reads() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |arguments: &str| taut(directory.path(), arguments);
+    std::fs::create_dir(directory.path().join("parts")).expect("a directory");
+    at(&format!("{QUICK} --json whole.json")).succeeds();
+    for part in 0..3 {
+        at(&format!("{QUICK} --shard {part}/3 --json parts/{part}.json")).succeeds();
+    }
+    let file = |name: &str| json(&directory.path().join(name));
+    assert_eq!(file("parts/2.json")["part"], serde_json::json!({ "index": 2, "count": 3 }));
+    let missing = at("bench --merge parts/0.json parts/2.json");
+    assert_eq!((missing.code, missing.said().as_str()), (Some(2), "taut: part 1 of 3 is missing, counted from 0"));
+    let mixed = at("bench --merge parts/0.json whole.json");
+    assert!(mixed.code == Some(2) && mixed.said().contains("others are whole"), "{mixed:?}");
+    let table = at("bench --merge parts --json joined.json --csv joined.csv").succeeds();
+    assert!(table.contains("curtain"), "{table}");
+    let rows = |name: &str| {
+        let file = file(name);
+        assert_eq!((&file["complete"], &file["part"]), (&true.into(), &Value::Null));
+        let key = |row: &Value| format!("{} {} {} {}", row["suite"], row["scene"], row["solver"], row["strain_max"]);
+        let mut rows: Vec<String> = file["rows"].as_array().expect("rows").iter().map(key).collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!(rows("joined.json"), rows("whole.json"));
+    // Times of toys are noise; that both sides are read is what is looked at.
+    let compared = at("compare parts whole.json --fail-above 1e9");
+    assert_eq!(compared.code, Some(0), "{compared:?}");
+    assert!(compared.stdout.contains("22 rows"), "{compared:?}");
+
+    let mut other = file("parts/1.json");
+    other["machine"]["taut_version"] = "9.9.9".into();
+    std::fs::write(directory.path().join("parts/1.json"), other.to_string()).expect("it is written");
+    let mixed = at("bench --merge parts");
+    assert!(mixed.code == Some(2) && mixed.said().contains("of 9.9.9"), "{mixed:?}");
+    other["part"] = serde_json::json!({ "index": 3, "count": 3 });
+    std::fs::write(directory.path().join("parts/1.json"), other.to_string()).expect("it is written");
+    let wrong = at("bench --merge parts");
+    assert!(wrong.said().contains("part.index"), "{wrong:?}");
+}

@@ -378,7 +378,7 @@ fn bad_meshes_pins_and_exports_are_refused_in_one_sentence() {
         ("--up w", "[possible values: y, z]"),
         ("--assets .", "--assets is for scene files: nothing else names files"),
         ("--mesh sheet.obj --scale 1e9", "must be a number above 0, from 1e-6 to 1e6 m per unit"),
-        ("--export cloth.abc", "cloth.abc must end with .pc2, .mdd, .npy, .obj or .ply"),
+        ("--export cloth.abc", "cloth.abc must end with .pc2, .mdd, .npy, .usda, .glb, .obj or .ply"),
         ("--export cloth.##.mdd", "is one file for all frames"),
         ("--export #.#.ply", "more than one place for the number"),
         ("chain --size 3 --seconds 0.1 --export sheet.obj/a.pc2", "cannot make the directory sheet.obj"),

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::atomic::AtomicFile;
 use super::sequence::{self, Pattern};
-use super::{mdd, npy, obj, pc2, ply};
+use super::{glb, mdd, npy, obj, pc2, ply, usda};
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 
 /// Every format that can be written.
-pub const FORMATS: &[Format] = &[pc2::FORMAT, mdd::FORMAT, npy::FORMAT, obj::FORMAT, ply::FORMAT];
+pub const FORMATS: &[Format] =
+    &[pc2::FORMAT, mdd::FORMAT, npy::FORMAT, usda::FORMAT, glb::FORMAT, obj::FORMAT, ply::FORMAT];
 
 /// A format that can be written. It is declared in the file that has its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +152,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Starts an export of so many frames of a mesh, `fps` per second, which MDD has a use for.
+    /// Starts an export of so many frames of a mesh, `fps` per second, where the format has a time.
     ///
     /// # Errors
     ///

@@ -8,6 +8,8 @@
 //! | `.pc2` | all frames; Blender and others | [`pc2`] |
 //! | `.mdd` | all frames with their times; Blender, LightWave and others | [`mdd`] |
 //! | `.npy` | all frames as an array (frames, vertices, 3); numpy | [`npy`] |
+//! | `.usda` | all frames: a mesh with time samples; USD, Blender, Houdini and others | `usda` |
+//! | `.glb` | all frames: a mesh with morph targets and an animation; glTF, browsers, engines | `glb` |
 //! | `.obj` | a mesh, or one per frame | [`obj`], [`sequence`] |
 //! | `.ply` | a mesh with the strain of each vertex, or one per frame | [`ply`], [`sequence`] |
 //!
@@ -37,11 +39,13 @@
 //! This is what the manual ([Mesh
 //! Cache](https://docs.blender.org/manual/en/4.2/modeling/modifiers/modify/mesh_cache.html),
 //! [OBJ](https://docs.blender.org/manual/en/4.2/files/import_export/obj.html)) and the sources of importer and modifier
-//! say.
+//! say, and `tests/blender` looks at it with Blender 4.5. `.usda` and `.glb` of `--export` are imported whole, axes and
+//! animation included, and so is what the add-on `blender/taut_cloth.py` simulates without leaving Blender.
 
 pub mod atomic;
 pub(crate) mod disk;
 pub mod export;
+mod glb;
 #[cfg(feature = "import")]
 pub mod import;
 pub mod mdd;
@@ -50,6 +54,8 @@ pub mod obj;
 pub mod pc2;
 pub mod ply;
 pub mod sequence;
+mod spool;
+mod usda;
 
 use crate::error::{Error, Result};
 

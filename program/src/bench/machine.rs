@@ -19,7 +19,7 @@ pub(crate) fn file(places: &[Place]) -> ResultFile {
         threads: rayon::current_num_threads() as u32,
         adapters: places.iter().filter_map(adapter).collect(),
         taut_version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: git_version::git_version!(args = ["--always", "--dirty=-modified"], fallback = "").to_owned(),
+        commit: commit().to_owned(),
         wgpu_version: "30".to_owned(),
         rustc_version: rustc_version_runtime::version().to_string(),
         profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
@@ -30,12 +30,23 @@ pub(crate) fn file(places: &[Place]) -> ResultFile {
     ResultFile {
         schema_version: SCHEMA_VERSION,
         complete: true,
+        part: None,
         software: places.iter().any(|place| place.software),
         machine,
         roofline: Roofline { cpu_bytes_per_second: cpu_bandwidth() },
         rows: Vec::new(),
         paper: None,
     }
+}
+
+/// Of the sources that this program was built from, where they were in a repository.
+fn commit() -> &'static str {
+    git_version::git_version!(args = ["--always", "--dirty=-modified"], fallback = "")
+}
+
+/// Version and commit, in one line.
+pub(crate) fn version() -> String {
+    format!("{} {}", env!("CARGO_PKG_VERSION"), commit()).trim_end().to_owned()
 }
 
 /// Features that this program was built with.

@@ -13,10 +13,12 @@
 //! | [`statistics`] | median, percentiles, spread, growth with size |
 //! | [`results`] | the result file, its schema, JSON and CSV |
 //! | [`table`], [`plot`] | rows for a terminal, plots as SVG |
+//! | [`join`] | parts, or the machines of a fleet, as one |
 //! | [`compare`] | two files, row by row, with a judgement of noise |
 
 mod axis;
 pub(crate) mod compare;
+mod join;
 mod machine;
 mod measure;
 mod paper;
@@ -43,7 +45,9 @@ use taut::{Cancel, Method};
 use crate::Outcome;
 use crate::options::{size, strain};
 use crate::output;
+use crate::shard::{Shard, ShardOptions};
 use crate::signals::Signals;
+pub(crate) use machine::version;
 use measure::Bench;
 use results::{ResultFile, Row, Samples};
 use statistics::growth;
@@ -113,6 +117,14 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
 
+    #[command(flatten)]
+    part: ShardOptions,
+
+    /// Measure nothing, and make one table of files of --json, or of directories with such: the parts of --shard, or
+    /// the machines of a fleet
+    #[arg(long, value_name = "FILE|DIR", num_args = 1.., conflicts_with_all = ["shard", "shards", "list", "quick"])]
+    merge: Vec<PathBuf>,
+
     /// Print the JSON Schema of the result file
     #[arg(long)]
     schema: bool,
@@ -121,7 +133,7 @@ pub(crate) struct Options {
 /// Options of `taut compare`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareOptions {
-    /// Results of `taut bench --json`
+    /// Results of `taut bench --json`, or a directory of those of parts or of several machines
     first: PathBuf,
 
     /// Results to compare with them
@@ -166,17 +178,32 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
             ensure!(folder.is_dir(), "{option}: there is no directory {}", folder.display());
         }
     }
+    if !options.merge.is_empty() {
+        let file = join::load(&options.merge)?;
+        tell(&file)?;
+        write(&file, options, Vec::new())?;
+        return match before {
+            Some(before) => judge(&before, &file, &compare::Options::default()),
+            None => Ok(Outcome::Done),
+        };
+    }
+    let shard = options.part.choose()?;
+    let whole = shard == Shard::WHOLE;
+    ensure!(whole || !options.suites.iter().any(|suite| suite == suites::PAPER), "the suite paper has no parts");
     let all = options.suites.iter().any(|suite| suite == suites::ADAPTERS);
     let (places, usual) = Place::choose(&options.adapter, all, options.quick)?;
     let signals = Signals::catch()?;
     let cancel = signals.cancel();
 
     let mut file = machine::file(&places);
+    file.part = (!whole).then_some(shard);
     if let Some(banner) = file.banner() {
         output::say(&banner);
     }
     let mut drawings = Vec::new();
     let mut failure = None;
+    // Over all suites.
+    let mut number = 0;
     for name in &options.suites {
         let places = if name == suites::ADAPTERS { &places[..] } else { &places[..usual] };
         if name == suites::PAPER {
@@ -184,7 +211,11 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
             continue;
         }
         let suite = SUITES.into_iter().find(|suite| suite.name == *name).context("the suite is listed")?;
-        let runs = suite.runs(options, places);
+        let mut runs = suite.runs(options, places);
+        runs.retain(|_| {
+            number += 1;
+            shard.has(number - 1)
+        });
         let rows = run(&suite, runs, options, places, &file, cancel, &mut failure);
         file.rows.extend(rows);
         if failure.is_some() {
@@ -209,7 +240,8 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
 
 /// Compares two result files.
 pub(crate) fn compare_files(options: &CompareOptions) -> Result<Outcome> {
-    let (first, second) = (load(&options.first)?, load(&options.second)?);
+    let [first, second] = [&options.first, &options.second].map(|path| join::load(std::slice::from_ref(path)));
+    let (first, second) = (first?, second?);
     let CompareOptions { fail_above, k, force, .. } = *options;
     judge(&first, &second, &compare::Options { fail_above_percent: fail_above, k, force })
 }

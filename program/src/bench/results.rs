@@ -16,6 +16,7 @@ use taut::stage::phase;
 use crate::bench::paper::record::{Detail, Ending, Paper};
 use crate::bench::read::{Object, parse};
 use crate::bench::statistics::{deviation, median, percentile};
+use crate::shard::Shard;
 
 pub(crate) use crate::bench::read::ReadError;
 
@@ -44,6 +45,8 @@ pub(crate) struct ResultFile {
     pub(crate) schema_version: u32,
     /// Whether every row that was asked for is there.
     pub(crate) complete: bool,
+    /// Which part of the rows these are; `None` where they are all.
+    pub(crate) part: Option<Shard>,
     /// Whether a row was measured on a software adapter. Such times say nothing of GPUs.
     pub(crate) software: bool,
     /// Where and how it was measured.
@@ -307,6 +310,7 @@ impl ResultFile {
         Ok(Self {
             schema_version: SCHEMA_VERSION,
             complete: object.flag("complete")?,
+            part: object.or_null("part", |object, name| part(&object.object(name)?))?,
             software: object.flag("software")?,
             machine: Machine::read(&object.object("machine")?)?,
             roofline: Roofline { cpu_bytes_per_second: roofline.amount("cpu_bytes_per_second")? },
@@ -320,6 +324,7 @@ impl ResultFile {
         json!({
             "schema_version": self.schema_version,
             "complete": self.complete,
+            "part": self.part.map(|part| json!({ "index": part.index, "count": part.count })),
             "software": self.software,
             "machine": self.machine.json(),
             "roofline": { "cpu_bytes_per_second": self.roofline.cpu_bytes_per_second },
@@ -352,6 +357,12 @@ impl ResultFile {
         let banners: Vec<&str> = self.software.then_some(SOFTWARE_BANNER).into_iter().chain(incomplete).collect();
         (!banners.is_empty()).then(|| banners.join(" "))
     }
+}
+
+/// The part that a file says it is.
+fn part(object: &Object<'_>) -> Result<Shard, ReadError> {
+    let shard = Shard::new(object.count("index")?, object.count("count")?);
+    shard.ok_or_else(|| object.wrong("index", "below the count"))
 }
 
 impl Machine {
@@ -649,7 +660,7 @@ mod tests {
 
     fn full() -> ResultFile {
         let mut file = file(vec![full_row()]);
-        file.paper = Some(paper());
+        (file.paper, file.part) = (Some(paper()), Shard::new(1, 3));
         file
     }
 
@@ -756,9 +767,9 @@ mod tests {
     fn all_fields() -> Vec<(String, String)> {
         let mut found = Vec::new();
         fields(&full().to_json(), "", "", &mut found);
-        // 7 of the file, 14 of the machine, 15 of the adapter, 1 of the roofline, 30 of the row, 2 × 5 of its samples,
-        // 4 of its detail, 9 parts of its time, 2 of the paper, 6 of a curve, 4 of a finding.
-        assert_eq!(found.len(), 102);
+        // 8 of the file, 2 of its part, 14 of the machine, 15 of the adapter, 1 of the roofline, 30 of the row, 2 × 5
+        // of its samples, 4 of its detail, 9 parts of its time, 2 of the paper, 6 of a curve, 4 of a finding.
+        assert_eq!(found.len(), 105);
         found
     }
 
@@ -780,7 +791,7 @@ mod tests {
         let nullable = ["timestamp_period", "bytes_per_second", "strain_max", "strain_p99"];
         let more = ["gpu_seconds", "gpu_parts", "executed_dispatches", "bytes_moved", "roofline_fraction"];
         let more = [&more[..], &["energy_drift", "compile_seconds"]].concat();
-        let paper = ["paper", "detail", "reason", "step_seconds", "stiffness"];
+        let paper = ["paper", "part", "detail", "reason", "step_seconds", "stiffness"];
         for (path, pointer) in all_fields() {
             let name = path.rsplit('.').next().unwrap_or_default();
             let null = ![&nullable[..], &more, &paper].concat().contains(&name);

@@ -41,7 +41,16 @@ pub(crate) fn file(rows: Vec<Row>) -> ResultFile {
         started: "2026-01-31T12:00:00Z".into(),
     };
     let roofline = Roofline { cpu_bytes_per_second: 2e10 };
-    ResultFile { schema_version: SCHEMA_VERSION, complete: true, software: false, machine, roofline, rows, paper: None }
+    ResultFile {
+        schema_version: SCHEMA_VERSION,
+        complete: true,
+        part: None,
+        software: false,
+        machine,
+        roofline,
+        rows,
+        paper: None,
+    }
 }
 
 /// One curve and one finding.

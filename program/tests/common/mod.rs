@@ -24,7 +24,14 @@ pub(crate) fn command(directory: &Path, arguments: &str) -> Command {
     let mut command = Command::new(TAUT);
     command.args(arguments.split_whitespace()).current_dir(directory);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for variable in ["WGPU_BACKEND", "WGPU_ADAPTER_NAME", "RUST_LOG", "RUST_BACKTRACE"] {
+    for variable in [
+        "WGPU_BACKEND",
+        "WGPU_ADAPTER_NAME",
+        "RUST_LOG",
+        "RUST_BACKTRACE",
+        "SLURM_ARRAY_TASK_ID",
+        "JOB_COMPLETION_INDEX",
+    ] {
         command.env_remove(variable);
     }
     command

@@ -274,6 +274,7 @@
 
 mod build;
 mod builtin;
+mod change;
 mod color;
 mod forms;
 mod load_mesh;
@@ -296,6 +297,7 @@ use crate::mesh::Mass;
 use crate::mesh::MeshQuality;
 use crate::scene::{Material, Noise, Scene};
 use crate::solid::{SLIDING, Solid, SolidShape};
+pub use change::Change;
 pub use color::{Channel, Color};
 pub use forms::{solid, solid_words};
 use parts::{Fabric, Obstacle, Pins, Source};
@@ -451,7 +453,7 @@ impl SceneFile {
     /// [`Error::SceneFile`].
     pub fn parse_within(text: &str, file: &str, folder: Option<&Path>, limits: Limits) -> Result<Self> {
         let folders = Folders { own: folder.map(Path::to_owned), assets: Vec::new() };
-        Ok(Self { folders, ..read::scene_file(file, text, limits)? })
+        Ok(Self { folders, ..read::scene_file(file, text, limits, &[])? })
     }
 
     /// The built-in scene of that name, with `size` vertices per side, or along the chain.
@@ -460,6 +462,34 @@ impl SceneFile {
     /// As [`Scene::named`], and [`Error::SceneSize`] if a file may not have so many vertices.
     pub fn builtin(name: &str, size: u32) -> Result<Self> {
         builtin::scene_file(name, size)
+    }
+
+    /// The same file with other values of some keys. What was changed by the other methods is as the file has it again.
+    ///
+    /// ```
+    /// use taut::scene::SceneFile;
+    /// use taut::scene::file::Change;
+    ///
+    /// let change = |key: &str, value: &str| [Change { key: key.into(), value: value.into() }];
+    /// let hang = SceneFile::builtin("hang", 9)?;
+    /// assert_eq!(hang.changed(&change("cloth.material", "denim"))?.scene()?.settings.damping, 0.002);
+    /// let refused = hang.changed(&change("cloth.bendin", "1e-6")).unwrap_err();
+    /// assert_eq!(
+    ///     refused.to_string(),
+    ///     "cloth.bendin=1e-6:1:1: there is no key `cloth.bendin`; did you mean `bending`?"
+    /// );
+    /// # Ok::<(), taut::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::SceneFile`], as [`SceneFile::parse`] has them; the file is called `key=value` where they are about a
+    /// change.
+    pub fn changed(&self, changes: &[Change]) -> Result<Self> {
+        // A built-in scene has no text yet.
+        let own = self.text.text();
+        let text = if own.is_empty() { self.to_toml() } else { own.to_owned() };
+        let folders = self.folders.clone();
+        Ok(Self { folders, ..read::scene_file(&self.text.file, &text, self.limits, changes)? })
     }
 
     /// Lets the scene name files that are in this folder or below it, too. They are searched for in its own folder

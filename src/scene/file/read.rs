@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use toml::de::DeTable;
 
+use super::change::{self, Change};
 use super::forms::FORMS;
 use super::load_mesh::{self, UPS, WARPS};
 use super::parts::{Fabric, Named, Obstacle, Other, PARTS, Pins, Select, Sheet, Source, Start, Turn};
@@ -34,7 +35,7 @@ const LONGEST_NAME: usize = 200;
 const LONGEST_PATH: usize = 1000;
 
 /// Reads a whole file.
-pub(super) fn scene_file(file: &str, text: &str, limits: Limits) -> Result<SceneFile> {
+pub(super) fn scene_file(file: &str, text: &str, limits: Limits, changes: &[Change]) -> Result<SceneFile> {
     let mut source = Text::new(file, text);
     if text.len() as u64 > limits.bytes {
         let problem = format!("the file has {} bytes, but may only have {}", text.len(), limits.bytes);
@@ -59,10 +60,14 @@ pub(super) fn scene_file(file: &str, text: &str, limits: Limits) -> Result<Scene
             ));
         }
     }
-    let document = DeTable::parse(text).map_err(|error| {
+    let changed = change::Parsed::new(changes, &mut source);
+    let mut document = DeTable::parse(text).map_err(|error| {
         let byte = error.span().map_or(0, |span| span.start);
         source.error_at(byte, "", format!("this is no TOML: {}", error.message().replace('\n', ", ")))
     })?;
+    for change in &changed {
+        change.apply(document.get_mut(), &source)?;
+    }
     source.note(document.get_ref());
     let mut result = {
         let known = ["cloth", "name", "output", "pins", "solids", "solver", "wind", "world"];

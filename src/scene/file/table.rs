@@ -22,19 +22,36 @@ pub(super) struct Text {
     text: String,
     /// First byte of every key's value.
     places: BTreeMap<String, usize>,
+    /// Values that are not of the file, and where their labels begin: behind the text, one after the other.
+    changes: Vec<(usize, String)>,
 }
 
 impl Text {
     pub(super) fn new(file: &str, text: &str) -> Self {
-        Self { file: file.to_owned(), text: text.to_owned(), places: BTreeMap::new() }
+        Self { file: file.to_owned(), text: text.to_owned(), places: BTreeMap::new(), changes: Vec::new() }
+    }
+
+    /// What was read.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Makes room for the label of a value that is not of the file, and tells where it begins.
+    pub(super) fn add_change(&mut self, label: String) -> usize {
+        let end = self.changes.last().map_or(self.text.len(), |(start, label)| start + label.len());
+        self.changes.push((end + 1, label));
+        end + 1
     }
 
     /// An error at a byte of the text.
     pub(super) fn error_at(&self, byte: usize, key: &str, problem: impl Into<String>) -> Error {
-        let before = self.text.get(..byte).unwrap_or(&self.text);
+        let of = self.changes.iter().rev().find(|(start, _)| *start <= byte);
+        let (file, text, byte) =
+            of.map_or((&self.file, &self.text, byte), |(start, label)| (label, label, byte - start));
+        let before = text.get(..byte).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        let (file, key, problem) = (self.file.clone(), key.to_owned(), problem.into());
+        let (file, key, problem) = (file.clone(), key.to_owned(), problem.into());
         Error::SceneFile { file, line, column, key, problem }
     }
 
