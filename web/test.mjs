@@ -118,6 +118,8 @@ await test('WebGPU computes and draws, and the limit holds', async () => {
   const { strain, converged, limit } = await report(page);
   assert(converged && strain > 0 && strain <= limit, `${strain} of ${limit}`);
   assert.match(await text(page, 'held'), /Limit of 1 % held in all \d+ frames/);
+  const counted = await page.evaluate(() => [taut.frames.count, taut.history.at(-1).frame]);
+  assert.equal(counted[0], counted[1], 'every frame is counted');
   cloth_is_seen(await pixels(page, 'gpu.png'));
 });
 

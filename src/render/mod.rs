@@ -13,7 +13,7 @@
 //! With a device of one's own: a [`Renderer`] draws [`Skin`]s (cloths) and [`Prop`]s (solids) on a [`Canvas`]; it
 //! records into the caller's encoder, and reads the positions and normals where the simulation writes them.
 //! [`Screen`] does that on a window's surface or a browser's canvas, [`Offscreen`] without either and gives a
-//! [`Picture`]. Without a device [`raster::draw`] gives one. [`pick`] finds the vertex under a pointer.
+//! [`Picture`]. Without a device [`raster::draw`] gives one. [`pick()`] finds the vertex under a pointer.
 //! [`PictureFile`] writes PNG files and GIF animations.
 //!
 //! ```

@@ -94,7 +94,11 @@ async function open(make, same = false) {
     if (mine === edition) failed(error);
   } finally {
     clearInterval(watch);
-    if (mine === edition) busy = false;
+    if (mine === edition) {
+      busy = false;
+      // What was asked for meanwhile.
+      if (wanted && cloth) change({});
+    }
   }
 }
 
@@ -188,14 +192,12 @@ function held() {
 
 let shown = 0;
 function take(report) {
-  if (!report || report.frame === shown) return false;
   shown = report.frame;
   history.push(report);
   if (history.length > SHOWN) history.shift();
   frames.count += 1;
   frames.over += report.converged ? 0 : 1;
   frames.worst = Math.max(frames.worst, report.strain);
-  return true;
 }
 
 function simulate() {
@@ -214,7 +216,9 @@ function frame(now) {
   try {
     if (cloth.lost) return void recover();
     const stepped = playing && !changing && behind >= FRAME && simulate();
-    const arrived = take(cloth.report());
+    const reports = cloth.reports();
+    reports.forEach(take);
+    const arrived = reports.length > 0;
     if (arrived && losses > 0 && shown % 600 === 0) losses = 0;
     if (stepped || dirty) {
       view.draw(cloth);

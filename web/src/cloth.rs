@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use js_sys::{Float32Array, Object, Promise, Uint32Array};
+use js_sys::{Array, Float32Array, Object, Promise, Uint32Array};
 use taut::render::{Camera, Studio};
 use taut::{Backend, Error, FrameInput, Gpu, Hold, Pending, Scene, Snapshot};
 use wasm_bindgen::prelude::*;
@@ -20,6 +20,8 @@ use crate::{report, settings, thrown};
 
 /// Frames that may be under way: while one is computed the next is recorded, and a third waits.
 const FLIGHT: usize = 3;
+/// Reports that are kept for `reports`, where nobody asks for them.
+const KEPT: usize = 1000;
 /// Vertices per side where nobody says how many.
 const SIZE: f64 = 32.0;
 /// Dispatches of a frame at most: what browsers encode within a frame.
@@ -129,6 +131,8 @@ pub(crate) struct State {
     /// Frames whose reports are under way.
     flight: VecDeque<Flight>,
     seen: Seen,
+    /// Reports that nobody asked for yet.
+    news: VecDeque<Object>,
     hand: Option<Hand>,
 }
 
@@ -207,6 +211,14 @@ impl Cloth {
         let mut state = self.state.borrow_mut();
         state.look();
         state.seen.report.clone()
+    }
+
+    /// The reports of all frames that became known since this was last asked, in order: several may arrive at once.
+    #[wasm_bindgen(unchecked_return_type = "Report[]")]
+    pub fn reports(&self) -> Array {
+        let mut state = self.state.borrow_mut();
+        state.look();
+        state.news.drain(..).collect()
     }
 
     /// Positions of that frame [m]: x, y, z of every vertex. The array is a copy.
@@ -393,6 +405,7 @@ impl State {
             dt: FRAME,
             flight: VecDeque::new(),
             seen: Seen::default(),
+            news: VecDeque::new(),
             hand: None,
             scene,
         };
@@ -470,6 +483,10 @@ impl State {
             hand.saw(positions[hand.vertex as usize], report.converged == Some(true));
         }
         let object = report::object(frame, milliseconds() - begun, &report, &self.scene.settings);
+        if self.news.len() == KEPT {
+            self.news.pop_front();
+        }
+        self.news.push_back(object.clone());
         self.seen = Seen { frame, positions, velocities, report: Some(object) };
     }
 
@@ -479,6 +496,7 @@ impl State {
         cloth.reset()?;
         self.scene.script.begin(cloth)?;
         self.flight.clear();
+        self.news.clear();
         (self.frame, self.time) = (0, 0.0);
         self.see_start();
         Ok(())
