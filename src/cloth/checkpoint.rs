@@ -2,9 +2,9 @@
 //!
 //! Little-endian: `TAUTSAVE`, version (`u32`), 1 with self-collision and else 0 (`u32`), fingerprint of the cloth
 //! (`u64`), frame (`u64`), phase of the gusts (`f64`), time saved up (`f32`), number of solids (`u32`); for each solid
-//! rotation (x, y, z, w), translation, velocity and angular velocity (`f32`); number of fields (`u32`); for each field the length of its name (`u32`), its
-//! name, its number of words (`u32`) and its words (`u32`); at the end the [`Checksum`] of everything before it
-//! (`u64`).
+//! rotation (x, y, z, w), translation, velocity and angular velocity (`f32`); number of fields (`u32`); for each field
+//! the length of its name (`u32`), its name, its number of words (`u32`) and its words (`u32`); at the end the
+//! [`Checksum`] of everything before it (`u64`).
 
 use super::{Basis, Cloth, Engine};
 use crate::cloth::report::Dispatches;
