@@ -128,8 +128,9 @@ impl Renderer {
         outcome.await?;
         let (corners, triangles) = capsule();
         let count = 3 * triangles.len() as u32;
-        let corners = filled(device, "taut rod", wgpu::BufferUsages::VERTEX, bytemuck::cast_slice(&corners))?;
-        let triangles = filled(device, "taut rod", wgpu::BufferUsages::INDEX, bytemuck::cast_slice(&triangles))?;
+        let corners = filled((device, queue), "taut rod", wgpu::BufferUsages::VERTEX, bytemuck::cast_slice(&corners))?;
+        let triangles =
+            filled((device, queue), "taut rod", wgpu::BufferUsages::INDEX, bytemuck::cast_slice(&triangles))?;
         Ok(Self {
             device: device.clone(),
             queue: queue.clone(),
@@ -151,6 +152,10 @@ impl Renderer {
     /// The queue.
     pub fn queue(&self) -> &wgpu::Queue {
         &self.queue
+    }
+
+    pub(super) fn handles(&self) -> (&wgpu::Device, &wgpu::Queue) {
+        (&self.device, &self.queue)
     }
 
     /// The format of the targets.
@@ -198,7 +203,7 @@ impl Renderer {
         let aspect = canvas.size[0] as f32 / canvas.size[1] as f32;
         let globals = Globals::new(camera, look, items.studio, aspect, !self.format.is_srgb());
         let objects = self.objects(look, items)?;
-        let globals = filled(&self.device, "taut view", wgpu::BufferUsages::UNIFORM, bytes_of(&globals))?;
+        let globals = filled(self.handles(), "taut view", wgpu::BufferUsages::UNIFORM, bytes_of(&globals))?;
         let (groups, outcome) = scoped(&self.device, || {
             let bound = |layout, buffer, size: usize| {
                 let size = NonZeroU64::new(size as u64);
@@ -230,7 +235,7 @@ impl Renderer {
         let drawn = skin.drawn.as_ref().map_or(0, |drawn| drawn.count);
         let parameters = Parameters { vertices: skin.vertex_count, rods: skin.rod_count, band, drawn, padding: 0 };
         let uniform = wgpu::BufferUsages::UNIFORM;
-        let parameters = filled(&self.device, "taut gather", uniform, bytes_of(&parameters))?;
+        let parameters = filled(self.handles(), "taut gather", uniform, bytes_of(&parameters))?;
         let ((gather, follow), outcome) = scoped(&self.device, || {
             let group = |layout, buffers: &[(u32, &wgpu::Buffer)]| {
                 let bound = buffers.iter().map(|(binding, buffer)| wgpu::BindGroupEntry {
@@ -290,7 +295,7 @@ impl Renderer {
         for (slot, object) in bytes.chunks_exact_mut(stride).zip(&list) {
             slot[..size_of::<Object>()].copy_from_slice(bytes_of(object));
         }
-        filled(&self.device, "taut objects", wgpu::BufferUsages::UNIFORM, &bytes)
+        filled(self.handles(), "taut objects", wgpu::BufferUsages::UNIFORM, &bytes)
     }
 
     fn draw_shadows(

@@ -12,7 +12,8 @@
 //!
 //! With a device of one's own: a [`Renderer`] draws [`Skin`]s (cloths) and [`Prop`]s (solids) on a [`Canvas`]; it
 //! records into the caller's encoder, and reads the positions and normals where the simulation writes them.
-//! [`Offscreen`] does that without a window and gives a [`Picture`]. Without a device [`raster::draw`] gives one.
+//! [`Screen`] does that on a window's surface or a browser's canvas, [`Offscreen`] without either and gives a
+//! [`Picture`]. Without a device [`raster::draw`] gives one. [`pick()`] finds the vertex under a pointer.
 //! [`PictureFile`] writes PNG files and GIF animations.
 //!
 //! ```
@@ -43,8 +44,10 @@ mod light;
 mod look;
 mod model;
 mod offscreen;
+mod pick;
 mod picture;
 pub mod raster;
+mod screen;
 mod skin;
 mod studio;
 
@@ -55,7 +58,9 @@ pub use gpu::{Canvas, Items, Renderer};
 pub use look::{Coloring, Look};
 pub use model::Model;
 pub use offscreen::Offscreen;
+pub use pick::pick;
 pub use picture::{Picture, check_size};
+pub use screen::Screen;
 pub use skin::{Prop, Skin};
 pub use studio::Studio;
 

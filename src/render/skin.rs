@@ -214,9 +214,9 @@ fn made(renderer: &Renderer, name: &str, usage: wgpu::BufferUsages, bytes: &[u8]
     if bytes.len() < 32 {
         let mut longer = bytes.to_vec();
         longer.resize(32, 0);
-        return filled(renderer.device(), name, usage, &longer);
+        return filled(renderer.handles(), name, usage, &longer);
     }
-    filled(renderer.device(), name, usage, bytes)
+    filled(renderer.handles(), name, usage, bytes)
 }
 
 /// As `vec4`, the stride of the simulation's buffers.

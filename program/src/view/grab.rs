@@ -1,4 +1,4 @@
-//! Taking hold of a vertex with the pointer: which one it is, and where it shall go.
+//! Taking hold of a vertex with the pointer: where it shall go.
 
 use glam::Vec3;
 use taut::Mesh;
@@ -80,49 +80,6 @@ impl Grab {
     }
 }
 
-/// The vertex under the pointer: a corner of the nearest triangle there, or what is within `tolerance` (a part of the
-/// height of the picture) of it.
-pub(super) fn pick(
-    mesh: &Mesh,
-    triangles: &[[u32; 3]],
-    positions: &[[f32; 3]],
-    camera: &Camera,
-    pointer: [f32; 2],
-    aspect: f32,
-    tolerance: f32,
-) -> Option<u32> {
-    let (origin, direction) = camera.ray(pointer, aspect);
-    let (origin, direction) = (Vec3::from(origin), Vec3::from(direction));
-    let at = |vertex: u32| Vec3::from(positions[vertex as usize]);
-    let hits = triangles.iter().filter_map(|corners| Some((hit(origin, direction, corners.map(at))?, corners)));
-    if let Some((along, corners)) = hits.min_by(|one, other| one.0.total_cmp(&other.0)) {
-        let point = origin + along * direction;
-        let nearest = |one: &&u32, other: &&u32| at(**one).distance(point).total_cmp(&at(**other).distance(point));
-        return corners.iter().min_by(nearest).copied();
-    }
-    let distance = |vertex: u32| {
-        let [x, y] = camera.project(positions[vertex as usize], aspect)?;
-        let away = glam::Vec2::new((x - pointer[0]) * aspect, y - pointer[1]).length();
-        (away <= tolerance).then_some((away, vertex))
-    };
-    let near = (0..mesh.vertex_count() as u32).filter_map(distance);
-    near.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, vertex)| vertex)
-}
-
-/// Where a ray meets a triangle (Möller and Trumbore 1997), from either side.
-fn hit(origin: Vec3, direction: Vec3, [a, b, c]: [Vec3; 3]) -> Option<f32> {
-    let (ab, ac) = (b - a, c - a);
-    let across = direction.cross(ac);
-    let scale = ab.dot(across).recip();
-    let from = origin - a;
-    let u = scale * from.dot(across);
-    let q = from.cross(ab);
-    let v = scale * direction.dot(q);
-    let along = scale * ac.dot(q);
-    // A comparison with NaN is false: a triangle seen from its edge is not met.
-    (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && along > 0.0).then_some(along)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,34 +88,6 @@ mod tests {
     /// From above, looking down at the middle of a sheet of a metre.
     fn above() -> Camera {
         Camera { eye: [0.5, 3.0, 0.5], target: [0.5, 0.0, 0.5], up: [0.0, 0.0, -1.0], fov: 0.8 }
-    }
-
-    #[test]
-    fn the_vertex_under_the_pointer_is_picked() {
-        let sheet = scene::sheet(11).unwrap();
-        let triangles = sheet.mesh.triangles();
-        let camera = above();
-        for vertex in [0, 7, 60, 120] {
-            let pointer = camera.project(sheet.start[vertex as usize], 1.5).unwrap();
-            let picked = pick(&sheet.mesh, &triangles, &sheet.start, &camera, pointer, 1.5, 0.02);
-            assert_eq!(picked, Some(vertex));
-        }
-        assert_eq!(pick(&sheet.mesh, &triangles, &sheet.start, &camera, [0.01, 0.01], 1.5, 0.02), None);
-        // Of two sheets the nearer one.
-        let mut folded = sheet.start.clone();
-        folded[60] = [0.5, 1.0, 0.5];
-        let picked = pick(&sheet.mesh, &triangles, &folded, &camera, [0.5, 0.5], 1.5, 0.02);
-        assert_eq!(picked, Some(60));
-    }
-
-    #[test]
-    fn chains_are_picked_near_their_vertices() {
-        let chain = scene::chain(5).unwrap();
-        let camera = Camera { eye: [0.5, 0.0, 3.0], target: [0.5, 0.0, 0.0], up: [0.0, 1.0, 0.0], fov: 0.8 };
-        let [x, y] = camera.project(chain.start[3], 1.0).unwrap();
-        let pick = |pointer| pick(&chain.mesh, &[], &chain.start, &camera, pointer, 1.0, 0.02);
-        assert_eq!(pick([x, y + 0.015]), Some(3));
-        assert_eq!(pick([x, y + 0.03]), None);
     }
 
     /// A sheet whose corner is held, and the corner.

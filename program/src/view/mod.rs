@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`player`] | the simulation: frames, what they reached, what is changed while it runs |
 //! | [`crossings`] | how often the cloth passes through itself |
-//! | [`grab`] | which vertex is under the pointer, and where it shall go |
+//! | [`grab`] | where the vertex that the pointer took shall go |
 //! | [`scenes`] | which scenes there are to choose from |
 //! | [`easel`] | the picture in the middle, drawn from the simulation's buffers |
 //! | [`recording`] | a point cache and a moving picture of what is played |

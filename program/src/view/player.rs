@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use taut::render::Camera;
+use taut::render::{Camera, pick};
 use taut::scene::{PinGroup, Script};
 use taut::{Cloth, FrameInput, Gpu, Hold, PinTarget, Report, Scene, SelfCollision, Settings, Snapshot, Tangles};
 
 use super::crossings::{Counter, Found};
-use super::grab::{self, Grab};
+use super::grab::Grab;
 use crate::summary::Tally;
 
 /// Frames that the plots show.
@@ -352,8 +352,7 @@ impl Player {
         };
         let pins = self.pins.iter().filter_map(away);
         let pin = pins.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, vertex)| vertex);
-        let mesh = self.cloth.mesh();
-        pin.or_else(|| grab::pick(mesh, &self.triangles, &self.positions, camera, pointer, aspect, NEAR))
+        pin.or_else(|| pick(&self.triangles, &self.positions, camera, pointer, aspect, NEAR))
     }
 
     /// Pins the vertex under the pointer where it is, or releases it if that was done before; a sentence about it, if

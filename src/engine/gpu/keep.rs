@@ -4,7 +4,9 @@ use super::readback::Waiting;
 use super::runner::Runner;
 use super::{need, scoped};
 use crate::engine::fields::Spec;
-use crate::error::{Error, Result};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::error::Error;
+use crate::error::Result;
 
 impl Runner {
     /// Copies the fields that `wanted` names, before anything that is submitted or written later.

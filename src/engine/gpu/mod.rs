@@ -129,6 +129,12 @@ impl Gpu {
         Self { timed, ..self }
     }
 
+    /// Kernels that were compiled so far, for whoever waits for [`crate::Cloth::on_gpu`]: software adapters and browsers
+    /// take seconds for them.
+    pub fn pipeline_count(&self) -> usize {
+        self.pipelines().len()
+    }
+
     /// The pipeline of a kernel, compiled at its first use.
     pub(crate) async fn pipeline(&self, kernel: &'static Kernel) -> Result<Arc<Pipeline>> {
         let key = (kernel.name, kernel.source.identity());

@@ -89,6 +89,11 @@ impl Staging {
     }
 
     fn copied(&self, outcome: Option<Result<(), wgpu::BufferAsyncError>>) -> Result<Vec<u8>> {
+        // In a browser a loss shows here first, and nothing else does: the buffer is ours, and mapped once.
+        #[cfg(target_arch = "wasm32")]
+        if matches!(outcome, Some(Err(_))) {
+            return Err(Error::DeviceLost);
+        }
         outcome.ok_or_else(|| self.failed(NOT_SUBMITTED))?.map_err(|error| self.failed(error))?;
         let view = self.buffer.slice(..).get_mapped_range().map_err(|error| self.failed(error))?;
         Ok(view.to_vec())

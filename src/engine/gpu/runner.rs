@@ -295,7 +295,7 @@ impl Runner {
     /// inputs in whatever order and number they are submitted.
     pub(crate) fn record_inputs(&self, encoder: &mut wgpu::CommandEncoder, inputs: &[(&str, &[u8])]) -> Result<()> {
         let bytes: Vec<u8> = inputs.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
-        let upload = filled(&self.gpu.device, "taut frame", wgpu::BufferUsages::COPY_SRC, &bytes)?;
+        let upload = filled((&self.gpu.device, &self.gpu.queue), "taut frame", wgpu::BufferUsages::COPY_SRC, &bytes)?;
         let mut offset = 0;
         for (name, bytes) in inputs {
             let size = bytes.len() as u64;
@@ -348,6 +348,7 @@ impl Runner {
     }
 
     /// Runs one dispatch on its own, for comparison with the CPU.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn encode_one(&self, encoder: &mut wgpu::CommandEncoder, dispatch: &Dispatch) -> Result<()> {
         let wanted = range(dispatch);
         let record = self.ranges.iter().position(|range| *range == wanted);
@@ -463,7 +464,7 @@ fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<wgpu::BindGroup> {
     }
     need("max_buffer_size", bytes.len() as u64, gpu.device.limits().max_buffer_size)?;
     let device = &gpu.device;
-    let buffer = filled(device, "taut ranges", wgpu::BufferUsages::UNIFORM, &bytes)?;
+    let buffer = filled((device, &gpu.queue), "taut ranges", wgpu::BufferUsages::UNIFORM, &bytes)?;
     let (group, outcome) = scoped(device, || {
         let size = wgpu::BufferSize::new(size_of::<Range>() as u64);
         let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer: &buffer, offset: 0, size });
@@ -478,18 +479,50 @@ fn upload_ranges(gpu: &Gpu, ranges: &[Range]) -> Result<wgpu::BindGroup> {
 }
 
 /// An [`Error::DeviceLost`] unless the device works. Error scopes are silent about a lost device, as WebGPU wants them;
-/// only a buffer that should be mapped tells. A browser's does not: there a loss shows when a read-back fails.
+/// only a buffer that should be mapped tells. A browser's throws, which wgpu does not catch: there a loss shows when a
+/// read-back fails.
 pub(crate) fn check_device(device: &wgpu::Device) -> Result<()> {
-    filled(device, "taut alive", wgpu::BufferUsages::COPY_SRC, &[0; 4]).map(|_| ())
+    #[cfg(not(target_arch = "wasm32"))]
+    mapped(device, "taut alive", wgpu::BufferUsages::COPY_SRC, &[0; 4])?;
+    #[cfg(target_arch = "wasm32")]
+    let _ = device;
+    Ok(())
 }
 
 /// A buffer with contents. wgpu's own helper panics on a lost device.
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn filled(
-    device: &wgpu::Device,
+    (device, _): (&wgpu::Device, &wgpu::Queue),
     label: &str,
     usage: wgpu::BufferUsages,
     bytes: &[u8],
 ) -> Result<wgpu::Buffer> {
+    mapped(device, label, usage, bytes)
+}
+
+/// A buffer with contents, which are there before anything that is submitted later.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn filled(
+    (device, queue): (&wgpu::Device, &wgpu::Queue),
+    label: &str,
+    usage: wgpu::BufferUsages,
+    bytes: &[u8],
+) -> Result<wgpu::Buffer> {
+    let whole = bytes.len().next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT as usize);
+    let (buffer, outcome) = scoped(device, || {
+        let (label, size, usage) = (Some(label), whole as u64, usage | wgpu::BufferUsages::COPY_DST);
+        let buffer = device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false });
+        let mut padded = bytes.to_vec();
+        padded.resize(whole, 0);
+        queue.write_buffer(&buffer, 0, &padded);
+        buffer
+    });
+    ready(outcome)?;
+    Ok(buffer)
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn mapped(device: &wgpu::Device, label: &str, usage: wgpu::BufferUsages, bytes: &[u8]) -> Result<wgpu::Buffer> {
     let size = (bytes.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
     let (buffer, outcome) = scoped(device, || {
         let label = Some(label);

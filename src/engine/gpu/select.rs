@@ -127,7 +127,9 @@ fn matches(adapter: &wgpu::Adapter, name: &str) -> bool {
 
 /// Name and graphics API: the same processor may appear under two.
 pub(super) fn label(info: &wgpu::AdapterInfo) -> String {
-    format!("{} ({:?})", info.name, info.backend)
+    // Browsers do not tell names.
+    let name = if info.name.is_empty() { "an adapter without a name" } else { &info.name };
+    format!("{name} ({:?})", info.backend)
 }
 
 /// Opens a device with the limits that are needed and these features.

@@ -1,0 +1,123 @@
+//! Settings and options, from and to JavaScript objects.
+
+use js_sys::{Array, Object, Reflect};
+use taut::{Backend, Method, Settings, Wind};
+use wasm_bindgen::prelude::*;
+
+use crate::thrown;
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = r#"
+/** How a cloth is simulated; what is left out stays as it is, or as the scene has it. */
+export interface Settings {
+    /** Largest strain, as a fraction: 0.01 is 1 %. */
+    strainLimit?: number;
+    /** One of `solverNames()`. */
+    solver?: string;
+    /** Acceleration of gravity [m/s²]. */
+    gravity?: [number, number, number];
+    /** Velocity of the wind [m/s]; `null` for no air. Gusts are those of the scene. */
+    wind?: [number, number, number] | null;
+    /** Rate of damping by still air [1/s]. */
+    drag?: number;
+    /** Damping of shear and bending [s]. */
+    damping?: number;
+}
+
+/** Where a cloth runs. `auto` takes a GPU, and the CPU where there is none or only one that is imitated by software. */
+export type Backend = "auto" | "gpu" | "cpu";
+
+/** What a cloth is made of. */
+export interface Options extends Settings {
+    /** One of `sceneNames()`. */
+    scene: string;
+    /** Vertices per side; 32 if it is left out. */
+    size?: number;
+    backend?: Backend;
+}
+"#;
+
+/// A property that is there.
+pub(crate) fn property(object: &JsValue, key: &str) -> Option<JsValue> {
+    Reflect::get(object, &key.into()).ok().filter(|value| !value.is_undefined())
+}
+
+fn number(object: &JsValue, key: &str) -> Result<Option<f32>, JsValue> {
+    let Some(value) = property(object, key) else { return Ok(None) };
+    value.as_f64().map(|number| Some(number as f32)).ok_or_else(|| thrown(format!("{key} is not a number")))
+}
+
+fn vector(value: &JsValue, key: &str) -> Result<[f32; 3], JsValue> {
+    let list: Vec<f64> = Array::from(value).iter().filter_map(|number| number.as_f64()).collect();
+    match list.as_slice() {
+        [x, y, z] => Ok([*x as f32, *y as f32, *z as f32]),
+        _ => Err(thrown(format!("{key} is not three numbers"))),
+    }
+}
+
+/// The backend that options ask for.
+pub(crate) fn backend(name: Option<&str>) -> Result<Backend, JsValue> {
+    match name {
+        None | Some("auto") => Ok(Backend::Auto),
+        Some("gpu") => Ok(Backend::Gpu),
+        Some("cpu") => Ok(Backend::Cpu),
+        Some(other) => Err(thrown(format!("there is no backend `{other}`: auto, gpu, cpu"))),
+    }
+}
+
+/// What an object changes; it is looked at whole before anything is changed.
+pub(crate) fn changes(object: &JsValue) -> Result<impl FnOnce(&mut Settings) + use<>, JsValue> {
+    let limit = number(object, "strainLimit")?;
+    let solver = property(object, "solver").and_then(|name| name.as_string());
+    let method = match &solver {
+        Some(name) => {
+            let known = || thrown(format!("there is no solver `{name}`: {}", Method::NAMES.join(", ")));
+            Some(Method::named(name).ok_or_else(known)?)
+        }
+        None => None,
+    };
+    let gravity = property(object, "gravity").map(|value| vector(&value, "gravity")).transpose()?;
+    let wind = match property(object, "wind") {
+        Some(value) if value.is_null() => Some(None),
+        Some(value) => Some(Some(vector(&value, "wind")?)),
+        None => None,
+    };
+    let (drag, damping) = (number(object, "drag")?, number(object, "damping")?);
+    Ok(move |settings: &mut Settings| {
+        let Settings { strain_limit, gravity: g, drag: d, damping: b, .. } = settings;
+        for (place, value) in [(strain_limit, limit), (d, drag), (b, damping)] {
+            *place = value.unwrap_or(*place);
+        }
+        *g = gravity.unwrap_or(*g);
+        if let Some(method) = method {
+            settings.method = method;
+        }
+        if let Some(wind) = wind {
+            let air = settings.wind.unwrap_or_default();
+            settings.wind = wind.map(|velocity| Wind { velocity, ..air });
+        }
+    })
+}
+
+/// The number as somebody wrote it: 0.01, not the nearest of f32 in all the digits of f64.
+pub(crate) fn plain(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or(number.into())
+}
+
+/// The object of settings.
+pub(crate) fn object(settings: &Settings) -> Object {
+    let object = Object::new();
+    let set = |key: &str, value: JsValue| {
+        // A plain object takes every property.
+        let _ = Reflect::set(&object, &key.into(), &value);
+    };
+    let list =
+        |vector: [f32; 3]| -> JsValue { vector.iter().map(|x| JsValue::from(plain(*x))).collect::<Array>().into() };
+    set("strainLimit", plain(settings.strain_limit).into());
+    set("solver", settings.method.solver().name().into());
+    set("gravity", list(settings.gravity));
+    set("wind", settings.wind.map_or(JsValue::NULL, |wind| list(wind.velocity)));
+    set("drag", plain(settings.drag).into());
+    set("damping", plain(settings.damping).into());
+    object
+}
