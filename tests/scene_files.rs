@@ -1181,6 +1181,20 @@ fn changed_files_are_those_that_say_so_themselves() {
     // What was changed before is not kept.
     let again = file.changed(&changes).and_then(|file| file.changed(&[])).and_then(|file| file.scene());
     assert_same(&again.expect("it is the file"), &parse(text), "unchanged");
+    // A built-in scene says all numbers of its cloth; another fabric brings its own, and keys beside it count.
+    let drape = SceneFile::builtin("drape", 9).expect("it is built in");
+    let denim = drape.changed(&[change("cloth.material", "denim")]).and_then(|file| file.scene()).expect("a fabric");
+    let mut expected = drape.clone();
+    expected.set_material(Material::named("denim").expect("a fabric")).expect("it has a fabric");
+    assert_same(&denim, &expected.scene().expect("it is valid"), "denim");
+    assert_ne!(denim.mesh.masses(), drape.scene().expect("it is valid").mesh.masses());
+    let light = [change("cloth.density", "0.01"), change("cloth.material", "'denim'")];
+    let light = drape.changed(&light).and_then(|file| file.scene()).expect("both are keys");
+    assert_eq!(light.mesh.bending(), denim.mesh.bending());
+    assert!(light.mesh.masses()[0] < 0.1 * denim.mesh.masses()[0]);
+    assert!(
+        SceneFile::builtin("chain", 9).and_then(|file| file.changed(&[change("cloth.material", "denim")])).is_err()
+    );
     for name in NAMES {
         let builtin = SceneFile::builtin(name, 9).expect("it is built in");
         let changed = builtin.changed(&[change("world.drag", "0.25")]).and_then(|file| file.scene()).expect("a key");

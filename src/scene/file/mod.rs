@@ -487,9 +487,21 @@ impl SceneFile {
     pub fn changed(&self, changes: &[Change]) -> Result<Self> {
         // A built-in scene has no text yet.
         let own = self.text.text();
-        let text = if own.is_empty() { self.to_toml() } else { own.to_owned() };
+        let text = if own.is_empty() { self.woven(changes)?.to_toml() } else { own.to_owned() };
         let folders = self.folders.clone();
         Ok(Self { folders, ..read::scene_file(&self.text.file, &text, self.limits, changes)? })
+    }
+
+    /// The built-in scene of the fabric that a change names: it says every number of its cloth itself, and the fabric
+    /// would change none of them.
+    fn woven(&self, changes: &[Change]) -> Result<Self> {
+        let mut woven = self.clone();
+        let named = changes.iter().find(|change| change.key == "cloth.material");
+        // What is no fabric is refused where it is read.
+        if let Some(material) = named.and_then(|change| Material::named(change.value.trim_matches(['"', '\'']))) {
+            woven.set_material(material)?;
+        }
+        Ok(woven)
     }
 
     /// Lets the scene name files that are in this folder or below it, too. They are searched for in its own folder
