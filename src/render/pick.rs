@@ -7,8 +7,8 @@ use super::Camera;
 /// The vertex under a pointer, which is told as [`Camera::project`] counts: a corner of the nearest triangle there, or
 /// what is within `tolerance` (a part of the height of the picture) of it.
 ///
-/// `triangles` are those of [`crate::Mesh::triangles`], `positions` where the vertices are \[m\], `aspect` is width over
-/// height of the picture. Corners that are not among the positions are left out.
+/// `triangles` are those of [`crate::Mesh::triangles`], `positions` where the vertices are \[m\], `aspect` is width
+/// over height of the picture. Corners that are not among the positions are left out.
 ///
 /// ```
 /// use taut::render::{Studio, pick};

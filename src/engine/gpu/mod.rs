@@ -129,8 +129,8 @@ impl Gpu {
         Self { timed, ..self }
     }
 
-    /// Kernels that were compiled so far, for whoever waits for [`crate::Cloth::on_gpu`]: software adapters and browsers
-    /// take seconds for them.
+    /// Kernels that were compiled so far, for whoever waits for [`crate::Cloth::on_gpu`]: software adapters and
+    /// browsers take seconds for them.
     pub fn pipeline_count(&self) -> usize {
         self.pipelines().len()
     }
