@@ -67,7 +67,7 @@ fn find_pairs(invocation: Invocation) {
         inverse = nearness.inverse_cells.y;
     }
     var slot = 0u;
-    var cells = 27u;
+    var known = false;
     if (listing) {
         slot = pair_starts[owner];
         let count = pair_starts[owner + 1u] - slot;
@@ -75,7 +75,7 @@ fn find_pairs(invocation: Invocation) {
             for (var k = 0u; k < count; k++) {
                 put_pair(kind, pair_with(owner, own, edge, finds[noted + k]), slot + k);
             }
-            cells = 0u;
+            known = true;
         }
     } else if (!edge) {
         atomicStore(&bounds[owner], bitcast<u32>(FAR));
@@ -85,6 +85,7 @@ fn find_pairs(invocation: Invocation) {
     let center = 0.5 * (a + b);
     let reach = vec3<f32>(nearness.radius) + max(abs(a - center), abs(b - center));
     let home = cell_of(center, inverse);
+    let cells = select(27u, 0u, known);
     for (var k = 0u; k < cells; k++) {
         let cell = packed(neighbor(home, k));
         let b = bucket(cell, edge);
