@@ -36,8 +36,8 @@ fn measure_items(invocation: Invocation) {
     atomicMax(&extents[select(1u, 0u, i < clearance.triangles)], bitcast<u32>(radius));
 }
 
-// A vertex that is near enough to a triangle, or an edge to another, is in the same cell or in one beside it; where
-// tangles are resolved, so is an edge that is near enough to a triangle.
+// A vertex that is near enough to a triangle, or an edge to another or to a triangle, is in the same cell or in one
+// beside it.
 @compute @workgroup_size(1)
 fn open_grid() {
     if (!running()) {
@@ -46,8 +46,7 @@ fn open_grid() {
     let radius = found_nearness[0].radius;
     let triangle = extent_words[0];
     let edge = extent_words[1];
-    let other = select(edge, max(triangle, edge), clearance.resolves != 0u);
-    let sizes = MARGIN * vec2<f32>(radius + triangle, radius + edge + other);
+    let sizes = MARGIN * vec2<f32>(radius + triangle, radius + edge + max(triangle, edge));
     found_nearness[0].inverse_cells = vec2<f32>(1.0, 1.0) / sizes;
     extent_words[0] = 0.0;
     extent_words[1] = 0.0;
@@ -105,5 +104,5 @@ fn rank_items(invocation: Invocation) {
     for (var k = first; k < end; k++) {
         rank += select(0u, 1u, unordered[k] < item);
     }
-    sorted[rank] = Sorted(boxes[item].center, item, boxes[item].half, cell);
+    sorted[rank] = Sorted(item, cell);
 }

@@ -3,7 +3,7 @@
 
 @group(0) @binding(0) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(1) var<storage, read> features: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read_write> finds: array<u32>;
+@group(0) @binding(2) var<storage, read> boxes: array<Extent>;
 @group(0) @binding(3) var<storage, read> bucket_ends: array<u32>; // bucket_starts
 @group(0) @binding(4) var<storage, read> sorted: array<Sorted>;
 @group(0) @binding(5) var<storage, read_write> pair_starts: array<u32>;
@@ -31,21 +31,6 @@ fn bound_pair(pair: vec4<u32>, apart: f32) {
     }
 }
 
-// A vertex and a triangle, or two edges.
-fn pair_with(owner: u32, own: vec4<u32>, edge: bool, item: u32) -> vec4<u32> {
-    let other = features[item];
-    return select(vec4<u32>(owner, other.xyz), vec4<u32>(own.xy, other.xy), edge);
-}
-
-// Puts a pair into its place, or bounds the motion of its vertices where there is none.
-fn put_pair(kind: u32, pair: vec4<u32>, slot: u32) {
-    if (slot < clearance.capacity) {
-        pairs[slot] = pair;
-    } else {
-        bound_pair(pair, pair_distance(kind, pair));
-    }
-}
-
 // Finds the pairs of a vertex with triangles, or of an edge with edges of larger numbers. Argument: 0 to count them, 1
 // to list them.
 @compute @workgroup_size(GROUP)
@@ -57,36 +42,29 @@ fn find_pairs(invocation: Invocation) {
     let listing = range.arguments.x == 1u;
     let edge = owner >= clearance.vertices;
     let kind = select(VERTEX_TRIANGLE, EDGES, edge);
-    let noted = KEPT * owner;
     var own = vec4<u32>(owner);
+    var place = Extent();
     var inverse = nearness.inverse_cells.x;
     var item = 0u;
     if (edge) {
         item = clearance.triangles + owner - clearance.vertices;
         own = features[item];
+        place = boxes[item];
         inverse = nearness.inverse_cells.y;
+    } else {
+        place.center = vertices[owner].position;
     }
     var slot = 0u;
-    var known = false;
     if (listing) {
         slot = pair_starts[owner];
-        let count = pair_starts[owner + 1u] - slot;
-        if (count <= KEPT) {
-            for (var k = 0u; k < count; k++) {
-                put_pair(kind, pair_with(owner, own, edge, finds[noted + k]), slot + k);
-            }
-            known = true;
+        if (pair_starts[owner + 1u] == slot) {
+            return;
         }
     } else if (!edge) {
         atomicStore(&bounds[owner], bitcast<u32>(FAR));
     }
-    let a = vertices[own.x].position;
-    let b = vertices[own.y].position;
-    let center = 0.5 * (a + b);
-    let reach = vec3<f32>(nearness.radius) + max(abs(a - center), abs(b - center));
-    let home = cell_of(center, inverse);
-    let cells = select(27u, 0u, known);
-    for (var k = 0u; k < cells; k++) {
+    let home = cell_of(place.center, inverse);
+    for (var k = 0u; k < 27u; k++) {
         let cell = packed(neighbor(home, k));
         let b = bucket(cell, edge);
         var first = 0u;
@@ -99,18 +77,31 @@ fn find_pairs(invocation: Invocation) {
             if (found.cell != cell || (edge && found.item <= item)) {
                 continue;
             }
-            if (any(abs(found.center - center) > NEAR * (reach + found.half))) {
+            let there = boxes[found.item];
+            let near = NEAR * (vec3<f32>(nearness.radius) + there.half + place.half);
+            if (any(abs(there.center - place.center) > near)) {
                 continue;
             }
-            let pair = pair_with(owner, own, edge, found.item);
-            let adjacent = select(any(pair.yzw == pair.xxx), any(pair.xy == pair.zw) || any(pair.xy == pair.wz), edge);
-            if (adjacent || pair_distance(kind, pair) > nearness.radius) {
+            let other = features[found.item];
+            var pair = vec4<u32>(owner, other.xyz);
+            var adjacent = any(other.xyz == vec3<u32>(owner));
+            if (edge) {
+                pair = vec4<u32>(own.xy, other.xy);
+                adjacent = any(own.xy == other.xy) || any(own.xy == other.yx);
+            }
+            if (adjacent) {
+                continue;
+            }
+            let apart = pair_distance(kind, pair);
+            if (apart > nearness.radius) {
                 continue;
             }
             if (listing) {
-                put_pair(kind, pair, slot);
-            } else if (slot < KEPT) {
-                finds[noted + slot] = found.item;
+                if (slot < clearance.capacity) {
+                    pairs[slot] = pair;
+                } else {
+                    bound_pair(pair, apart);
+                }
             }
             slot++;
         }

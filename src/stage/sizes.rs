@@ -62,8 +62,6 @@ impl Domain {
     pub const PLOTS: Self = Self::Counted(26);
     /// Where the vertices of each plot begin, and the vertices.
     pub const PLOT_WORDS: Self = Self::Counted(27);
-    /// A few words for each that looks for others.
-    pub const FINDS: Self = Self::Counted(28);
 }
 
 impl Sizes {

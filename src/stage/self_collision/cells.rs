@@ -24,14 +24,10 @@ element! {
 }
 
 element! {
-    /// A triangle or an edge in its bucket, with its box: most of what is looked at is not near, and needs no more.
+    /// A triangle or an edge in its bucket.
     pub(crate) struct Sorted {
-        /// Its middle \[m\].
-        pub(crate) center: Vec3,
         /// Number of the triangle, or of the edge after all triangles.
         pub(crate) item: u32,
-        /// Half of its box \[m\].
-        pub(crate) half: Vec3,
         /// Its cell, packed.
         pub(crate) cell: u32,
     }

@@ -81,13 +81,11 @@ fn measure_items_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn open_grid_body(run: &mut Run<'_>) -> Result<()> {
-    let clearance = run.one::<Clearance>("clearance")?;
     let mut extent_words = run.write::<f32>("extent_words")?;
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let radius = found_nearness[0].radius;
     let [triangle, edge] = [extent_words[0], extent_words[1]];
-    let other = if clearance.resolves != 0 { triangle.max(edge) } else { edge };
-    let sizes = [MARGIN * (radius + triangle), MARGIN * (radius + edge + other)];
+    let sizes = [MARGIN * (radius + triangle), MARGIN * (radius + edge + triangle.max(edge))];
     found_nearness[0].inverse_cells = sizes.map(|size| 1.0 / size).into();
     (extent_words[0], extent_words[1]) = (0.0, 0.0);
     Ok(())
@@ -131,7 +129,6 @@ fn scatter_items_body(run: &mut Run<'_>) -> Result<()> {
 fn rank_items_body(run: &mut Run<'_>) -> Result<()> {
     let clearance = run.one::<Clearance>("clearance")?;
     let cells = run.read::<u32>("cells")?;
-    let boxes = run.read::<Extent>("boxes")?;
     let bucket_ends = run.read::<u32>("bucket_ends")?;
     let unordered = run.read::<u32>("unordered")?;
     let mut sorted = run.write::<Sorted>("sorted")?;
@@ -142,8 +139,7 @@ fn rank_items_body(run: &mut Run<'_>) -> Result<()> {
         let first = if b > 0 { bucket_ends[b - 1] } else { 0 } as usize;
         let bucket = &unordered[first..bucket_ends[b] as usize];
         let rank = first + bucket.iter().filter(|other| **other < item).count();
-        let Extent { center, half, .. } = boxes[item as usize];
-        sorted[rank] = Sorted { center, item, half, cell };
+        sorted[rank] = Sorted { item, cell };
     }
     Ok(())
 }

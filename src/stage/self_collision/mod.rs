@@ -105,8 +105,7 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<u32>("bucket_starts", Domain::BUCKETS, "places before each bucket; after the sort, its end").exact(),
     Spec::of::<u32>("block_sums", Domain::BLOCKS, "sums of the blocks of a scan").exact(),
     Spec::of::<u32>("unordered", Domain::ITEMS, "items by bucket").unordered(),
-    Spec::of::<Sorted>("sorted", Domain::ITEMS, "items by bucket and number, with their boxes [m]").exact(),
-    Spec::of::<u32>("finds", Domain::FINDS, "first items that are near each vertex and edge").exact(),
+    Spec::of::<Sorted>("sorted", Domain::ITEMS, "items by bucket and number").exact(),
     Spec::of::<u32>("pair_starts", Domain::OWNERS, "pairs before those of each vertex and edge").exact(),
     Spec::of::<[u32; 4]>("pairs", Domain::PAIRS, "vertices of pairs").exact(),
     Spec::of::<Plane>("planes", Domain::PAIRS, "planes between the parts of pairs").floor(|_| Ok(1.0)),
@@ -362,7 +361,6 @@ impl Sizes {
         self.with(Domain::ITEMS, triangles + edges)
             .with(Domain::BUCKETS, buckets)
             .with(Domain::OWNERS, owners)
-            .with(Domain::FINDS, pairs::KEPT * (owners - 1))
             .with(Domain::PAIRS, settings.capacity(vertices))
             .with(Domain::BLOCKS, scan::blocks(buckets.max(owners)))
             .with(Domain::TOUCHING, vertices)

@@ -1,6 +1,5 @@
 //! The list of pairs: every vertex and triangle, and every two edges, without a common vertex, that are within the
-//! radius of each other. Counted, then listed, so that what is needed is known whatever there is room for; the first
-//! few of each are noted when they are counted, and only where there are more is it looked for them again.
+//! radius of each other. Counted, then listed, so that what is needed is known whatever there is room for.
 
 use glam::{Vec3, Vec4};
 
@@ -11,7 +10,7 @@ use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::stage::Recorder;
 use crate::stage::fields::{FAR, Vertex};
-use crate::stage::self_collision::cells::{self, Sorted, bucket, cell_of, neighbor, packed};
+use crate::stage::self_collision::cells::{self, Extent, Sorted, bucket, cell_of, neighbor, packed};
 use crate::stage::self_collision::closest::{
     Clearance, EDGES, FLOOR, NEITHER, Nearness, Plane, SHARE, VERTEX_TRIANGLE, between, closest_weights, shares,
 };
@@ -21,7 +20,6 @@ use crate::vector::xyz;
 static SOURCE: Source =
     Source::new("pairs", include_str!("../../../shaders/pairs.wgsl")).shares(&[&cells::SOURCE]).constants(&[
         ("NEAR", Constant::F32(NEAR)),
-        ("KEPT", Constant::U32(KEPT as u32)),
         ("PAIRS", Constant::U32(meter::PAIRS)),
         ("REBUILDS", Constant::U32(meter::REBUILDS)),
         ("OVERFLOWED", Constant::U32(meter::OVERFLOWED)),
@@ -29,9 +27,6 @@ static SOURCE: Source =
 
 /// How much farther than the radius spheres may be apart: rounding of their centres and radii.
 const NEAR: f32 = 1.0001;
-
-/// Finds of a vertex or an edge that are noted: flat cloth has none, layers that touch have a few.
-pub(super) const KEPT: usize = 8;
 
 /// Counts or lists the pairs of a vertex or of an edge.
 pub(super) static FIND_PAIRS: Kernel = Kernel::new("find_pairs", &SOURCE, find_pairs_body)
@@ -75,50 +70,31 @@ fn find_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let nearness = run.one::<Nearness>("nearness")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let features = run.read::<[u32; 4]>("features")?;
+    let boxes = run.read::<Extent>("boxes")?;
     let bucket_ends = run.read::<u32>("bucket_ends")?;
     let sorted = run.read::<Sorted>("sorted")?;
     let mut pair_starts = run.write::<u32>("pair_starts")?;
     let mut pairs = run.write::<[u32; 4]>("pairs")?;
     let mut bounds = run.write::<u32>("bounds")?;
-    let mut finds = run.write::<u32>("finds")?;
     let place_of = |vertex: u32| vertices[vertex as usize].position;
     for owner in run.range() {
         let edge = owner >= clearance.vertices as usize;
         let kind = if edge { EDGES } else { VERTEX_TRIANGLE };
         let item = clearance.triangles + (owner as u32).saturating_sub(clearance.vertices);
-        let (own, inverse) = if edge {
-            (features[item as usize], nearness.inverse_cells.y)
+        let (own, place, inverse) = if edge {
+            (features[item as usize], boxes[item as usize], nearness.inverse_cells.y)
         } else {
-            ([owner as u32; 4], nearness.inverse_cells.x)
-        };
-        let pair_with = |other: u32| {
-            let [x, y, z, _] = features[other as usize];
-            if edge { [own[0], own[1], x, y] } else { [own[0], x, y, z] }
+            let place = Extent { center: vertices[owner].position, ..Extent::default() };
+            ([owner as u32; 4], place, nearness.inverse_cells.x)
         };
         let mut slot = if listing { pair_starts[owner] } else { 0 };
-        let noted = KEPT * owner;
-        if listing {
-            let count = (pair_starts[owner + 1] - slot) as usize;
-            if count <= KEPT {
-                for k in noted..noted + count {
-                    let pair = pair_with(finds[k]);
-                    if slot < clearance.capacity {
-                        pairs[slot as usize] = pair;
-                    } else {
-                        let apart = pair_distance(kind, pair.map(place_of));
-                        bound_pair(&mut bounds, clearance.thickness, pair, apart);
-                    }
-                    slot += 1;
-                }
-                continue;
-            }
-        } else if !edge {
+        if listing && pair_starts[owner + 1] == slot {
+            continue;
+        }
+        if !listing && !edge {
             bounds[owner] = FAR.to_bits();
         }
-        let (a, b) = (place_of(own[0]), place_of(own[1]));
-        let center: Vec3 = 0.5 * (a + b);
-        let reach = Vec3::splat(nearness.radius) + (a - center).abs().max((b - center).abs());
-        let home = cell_of(center, inverse);
+        let home = cell_of(place.center, inverse);
         for k in 0..27 {
             let cell = packed(neighbor(home, k));
             let b = bucket(clearance, cell, edge);
@@ -127,12 +103,17 @@ fn find_pairs_body(run: &mut Run<'_>) -> Result<()> {
                 if found.cell != cell || (edge && found.item <= item) {
                     continue;
                 }
-                if (found.center - center).abs().cmpgt(NEAR * (reach + found.half)).any() {
+                let there = &boxes[found.item as usize];
+                let near = NEAR * (Vec3::splat(nearness.radius) + there.half + place.half);
+                if (there.center - place.center).abs().cmpgt(near).any() {
                     continue;
                 }
-                let pair = pair_with(found.item);
-                let [a, b, c, d] = pair;
-                let adjacent = a == c || a == d || if edge { b == c || b == d } else { a == b };
+                let [x, y, z, _] = features[found.item as usize];
+                let (pair, adjacent) = if edge {
+                    ([own[0], own[1], x, y], own[..2].contains(&x) || own[..2].contains(&y))
+                } else {
+                    ([own[0], x, y, z], [x, y, z].contains(&own[0]))
+                };
                 if adjacent {
                     continue;
                 }
@@ -140,13 +121,9 @@ fn find_pairs_body(run: &mut Run<'_>) -> Result<()> {
                 if apart > nearness.radius {
                     continue;
                 }
-                if !listing {
-                    if (slot as usize) < KEPT {
-                        finds[noted + slot as usize] = found.item;
-                    }
-                } else if slot < clearance.capacity {
+                if listing && slot < clearance.capacity {
                     pairs[slot as usize] = pair;
-                } else {
+                } else if listing {
                     bound_pair(&mut bounds, clearance.thickness, pair, apart);
                 }
                 slot += 1;
