@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let full = arguments.iter().any(|argument| argument == "--bench");
     let mut sizes: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     if sizes.is_empty() {
-        sizes = if full { vec![24, 71] } else { vec![6] };
+        sizes = if full { vec![24, 71] } else { vec![8] };
     }
     let frames: u32 = if full { 30 } else { 2 };
     let runs = if full { 3 } else { 1 };
