@@ -1207,12 +1207,48 @@ fn changed_files_are_those_that_say_so_themselves() {
 }
 
 #[test]
+fn a_change_of_the_fabric_is_one_of_every_cloth() {
+    let sheet = |more: &str| format!("generator = \"sheet\"\nsize = 4\n{more}");
+    let two = |first: &str, second: &str| format!("[[cloth]]\n{}[[cloth]]\n{}", sheet(first), sheet(second));
+    let changes = [
+        change("fabric.material", "denim"),
+        change("fabric.density", "0.3"),
+        change("fabric.shear", "7"),
+        change("fabric.bending", "2e-6"),
+        change("fabric.damping", "0.004"),
+    ];
+    let all = "material = \"denim\"\ndensity = 0.3\nshear = 7\nbending = 2e-6\ndamping = 0.004\n";
+    for (text, expected) in [
+        (two("", "bending = 1e-3\n"), two(all, all)),
+        (format!("[cloth]\n{}", sheet("density = 1\n")), format!("[cloth]\n{}", sheet(all))),
+    ] {
+        let file = SceneFile::parse(&text, "own.toml", None).expect("it is a scene");
+        let changed = file.changed(&changes).and_then(|file| file.scene()).expect("all of them are keys");
+        assert_same(&changed, &parse(&expected), &text);
+        assert_ne!(changed.mesh.masses(), file.scene().expect("it is valid").mesh.masses());
+    }
+    let drape = SceneFile::builtin("drape", 9).expect("it is built in");
+    for value in ["denim", "1e-3"] {
+        let name = if value == "denim" { "material" } else { "bending" };
+        let [one, every] = ["cloth", "fabric"].map(|table| {
+            drape.changed(&[change(&format!("{table}.{name}"), value)]).and_then(|file| file.scene()).expect("a key")
+        });
+        assert_same(&every, &one, name);
+        assert_ne!(every.mesh.bending(), drape.scene().expect("it is valid").mesh.bending());
+    }
+}
+
+#[test]
 fn changes_are_refused_in_the_words_of_files() {
     let text = "[cloth]\ngenerator = \"sheet\"\nsize = 9\n[[solids]]\nshape = \"sphere\"\nradius = 0.1\n";
     let file = SceneFile::parse(text, "own.toml", None).expect("it is a scene");
     for (key, value, expected) in [
         ("cloth.sise", "5", "cloth.sise=5:1:1: there is no key `cloth.sise`; did you mean `size`?"),
-        ("fabric.bending", "5", "fabric.bending=5:1:1: there is no key `fabric`; known are cloth, name"),
+        ("fabric.bendin", "5", "fabric.bendin=5:1:1: there is no key `fabric.bendin`; did you mean `bending`?"),
+        ("fabric.size", "5", "there is no key `fabric.size`; known are bending, damping, density, material, shear"),
+        ("fabric.bending", "-1", "fabric.bending=-1:1:1: `cloth.bending` is -1, but must be"),
+        ("fabric.bending", "soft", "fabric.bending=soft:1:16: `cloth.bending` is a string, but must be a number"),
+        ("fabric", "denim", "fabric=denim:1:1: there is no key `fabric`; known are cloth, name"),
         ("cloth.bending", "soft", "=soft:1:15: `cloth.bending` is a string, but must be a number"),
         ("cloth.bending", "", "=:1:15: `cloth.bending` is a string, but must be a number"),
         ("cloth.bending", "-1", "cloth.bending=-1:1:1: "),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use common::{command, finish, json, names, run, run_with, set};
 use serde_json::Value;
 
-const AXES: &str = "--set cloth.bending=1e-6,1e-5 --set cloth.density=log:0.05..0.5:3 --seeds 1..2";
+const AXES: &str = "--set fabric.bending=1e-6,1e-5 --set fabric.density=log:0.05..0.5:3 --seeds 1..2";
 const SMALL: &str = "--size 9 --seconds 0.1 --backend cpu";
 
 fn text(path: &Path) -> String {
@@ -145,6 +145,9 @@ fn what_cannot_be_is_refused_before_the_first_run() {
         ("--set solids[3].radius=1", "there is no `solids[3]`: there are 1 of them"),
         ("--set cloth.bending=log:0..1:4", "the ends of log: are above 0"),
         ("--set cloth.bending=1 --set cloth.bending=2", "--set cloth.bending is there twice"),
+        ("--set cloth.bending=1 --set fabric.bending=2", "--set cloth.bending and --set fabric.bending are one value"),
+        ("--set fabric.bendin=1e-6", "there is no key `fabric.bendin`; did you mean `bending`?"),
+        ("--set fabric.bending=1e-6,-1", "fabric.bending=-1:1:1: `cloth.bending` is -1, but must be in"),
         ("--set cloth.bending", "must be TABLE.NAME=VALUE"),
         ("--seeds 5..1", "5..1 has no seeds"),
         ("--seeds 1..3 --seed 2", "cannot be used with"),
@@ -214,7 +217,7 @@ fn lists_are_printed_by_part() {
     assert_eq!(all.lines().count(), 12);
     assert_eq!(
         all.lines().nth(3),
-        Some(r#"{"run":3,"settings":{"cloth.bending":1e-6,"cloth.density":0.158113883,"seed":2}}"#)
+        Some(r#"{"run":3,"settings":{"fabric.bending":1e-6,"fabric.density":0.158113883,"seed":2}}"#)
     );
     let part = run(directory.path(), &format!("sweep drape {AXES} --list --shard 1/5")).succeeds();
     let expected: Vec<&str> = all.lines().skip(1).step_by(5).collect();

@@ -1,6 +1,6 @@
 //! What `--set` and `--seeds` ask for: keys with their values, and the list of runs that they span.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
 use taut::scene::file::Change;
 
@@ -138,9 +138,13 @@ impl List {
     /// # Errors
     /// A sentence, if a key has two axes or there are too many runs.
     pub(super) fn new(axes: Vec<Axis>, seeds: Vec<u64>) -> Result<Self> {
+        let changed = |axis: &Axis| Change { key: axis.key.clone(), value: String::new() };
         for (index, axis) in axes.iter().enumerate() {
-            let twice = axes[..index].iter().any(|other| other.key == axis.key);
-            ensure!(!twice, "--set {} is there twice; its values have commas between them", axis.key);
+            let other = axes[..index].iter().find(|other| changed(other).meets(&changed(axis)));
+            let Some(Axis { key: other, .. }) = other else { continue };
+            let key = &axis.key;
+            ensure!(key != other, "--set {key} is there twice; its values have commas between them");
+            bail!("--set {other} and --set {key} are one value of the cloth");
         }
         let counts = axes.iter().map(|axis| axis.values.len()).chain([seeds.len().max(1)]);
         let count = counts.map(|count| count as u64).try_fold(1_u64, u64::checked_mul).filter(|count| *count <= MOST);

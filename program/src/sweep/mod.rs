@@ -40,8 +40,9 @@ const NOISE: f32 = 1e-5;
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// What help says of `--set` here.
-pub(crate) const SET: &str = "Key of the scene, as its file has it, and its values: a list (cloth.bending=1e-6,1e-5), \
-    numbers in equal steps (cloth.density=lin:0.1..0.4:4) or in equal ratios (log:0.05..0.5:8), both ends included; \
+pub(crate) const SET: &str = "Key of the scene, as its file has it, and its values: a list \
+    (solids[0].friction=0.2,0.5), numbers in equal steps (lin:0.1..0.4:4) or in equal ratios (log:0.05..0.5:8), both \
+    ends included; fabric.bending is bending of every cloth, and so are material, density, shear and damping; \
     repeatable: all values of one with all of the others";
 
 /// Options of `taut sweep`.

@@ -6,14 +6,20 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::table::Text;
+use super::table::{Text, suggestion};
 use crate::error::Result;
+
+/// Before one of [`FABRIC`]: that key of every cloth.
+const EVERY: &str = "fabric.";
+/// What a fabric decides of a cloth.
+const FABRIC: [&str; 5] = ["bending", "damping", "density", "material", "shear"];
 
 /// A key of a scene file, and the value that it shall have instead of its own or of the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// As errors spell it: `cloth.bending`, `solids[0].friction`, `solver.yarn_sweep.sweeps`. Tables that are missing
-    /// are made, entries of lists are not.
+    /// are made, entries of lists are not. `fabric.material`, `fabric.density`, `fabric.shear`, `fabric.bending` and
+    /// `fabric.damping` are those keys of every cloth.
     pub key: String,
     /// TOML (`1e-6`, `[0, -9.81, 0]`, `"auto"`); what is none is a string, so that quotes may be left out.
     pub value: String,
@@ -23,6 +29,31 @@ impl Change {
     /// What errors about it call the file.
     pub(super) fn label(&self) -> String {
         format!("{}={}", self.key, self.value)
+    }
+
+    /// Whether another change can be of the same value.
+    ///
+    /// ```
+    /// use taut::scene::file::Change;
+    ///
+    /// let change = |key: &str| Change { key: key.into(), value: "1e-6".into() };
+    /// assert!(change("fabric.bending").meets(&change("cloth[1].bending")));
+    /// assert!(!change("cloth[0].bending").meets(&change("cloth[1].bending")));
+    /// ```
+    pub fn meets(&self, other: &Self) -> bool {
+        let one_of = |every: &Self, one: &Self| {
+            let (Some(name), Some((cloth, own))) = (every.key.strip_prefix(EVERY), one.key.split_once('.')) else {
+                return false;
+            };
+            name == own && entry(cloth).is_some_and(|(table, _)| table == "cloth")
+        };
+        self.key == other.key || one_of(self, other) || one_of(other, self)
+    }
+
+    /// The fabric that it gives to all of a scene whose cloth is one.
+    pub(super) fn material(&self) -> Option<&str> {
+        let named = ["cloth.material", "fabric.material"].contains(&self.key.as_str());
+        named.then(|| self.value.trim_matches(['"', '\'']))
     }
 }
 
@@ -52,9 +83,23 @@ impl<'a> Parsed<'a> {
 
     /// Puts the value into the document.
     pub(super) fn apply<'d>(&'d self, document: &mut DeTable<'d>, text: &Text) -> Result<()> {
-        let key = self.change.key.as_str();
+        let key = &self.change.key;
+        let Some(name) = key.strip_prefix(EVERY) else { return self.put(document, text, key) };
+        if !FABRIC.contains(&name) {
+            let problem = format!("there is no key `{key}`; {}", suggestion(name, &FABRIC));
+            return Err(text.error_at(self.start, key, problem));
+        }
+        let cloths = match document.get("cloth").map(Spanned::get_ref) {
+            Some(DeValue::Array(cloths)) => cloths.len(),
+            _ => return self.put(document, text, &format!("cloth.{name}")),
+        };
+        (0..cloths).try_for_each(|index| self.put(document, text, &format!("cloth[{index}].{name}")))
+    }
+
+    /// Puts the value to one key of the document.
+    fn put<'d>(&'d self, document: &mut DeTable<'d>, text: &Text, key: &str) -> Result<()> {
         let complain = |problem: String| text.error_at(self.start, key, problem);
-        let span = self.start..self.start + key.len();
+        let span = self.start..self.start + self.change.key.len();
         let value = DeTable::parse(&self.value).ok().and_then(|mut table| table.get_mut().remove("v"));
         let value = value.ok_or_else(|| complain(format!("`{key}` has no value")))?;
         let mut parts = key.split('.').peekable();

@@ -473,6 +473,7 @@ impl SceneFile {
     /// let change = |key: &str, value: &str| [Change { key: key.into(), value: value.into() }];
     /// let hang = SceneFile::builtin("hang", 9)?;
     /// assert_eq!(hang.changed(&change("cloth.material", "denim"))?.scene()?.settings.damping, 0.002);
+    /// assert_eq!(hang.changed(&change("fabric.material", "denim"))?.scene()?.settings.damping, 0.002);
     /// let refused = hang.changed(&change("cloth.bendin", "1e-6")).unwrap_err();
     /// assert_eq!(
     ///     refused.to_string(),
@@ -496,9 +497,8 @@ impl SceneFile {
     /// would change none of them.
     fn woven(&self, changes: &[Change]) -> Result<Self> {
         let mut woven = self.clone();
-        let named = changes.iter().find(|change| change.key == "cloth.material");
         // What is no fabric is refused where it is read.
-        if let Some(material) = named.and_then(|change| Material::named(change.value.trim_matches(['"', '\'']))) {
+        if let Some(material) = changes.iter().find_map(Change::material).and_then(Material::named) {
             woven.set_material(material)?;
         }
         Ok(woven)
