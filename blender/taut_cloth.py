@@ -35,6 +35,10 @@ FABRICS = ["cotton", "denim", "linen", "nylon", "polyester", "silk", "wool"]
 WEIGHTS = 255
 """Weights of vertex groups are told apart in so many steps, as those of painted colors are."""
 
+RUNNING = {}
+"""What is simulated in windows: names of objects, and the part that is done. Not a property of theirs: undo would bring back that
+of a simulation that has ended, and files would keep it."""
+
 
 class Refused(Exception):
     """What cannot be simulated, in one sentence."""
@@ -113,7 +117,7 @@ class Job:
         self.folder = os.path.join(bpy.path.abspath(settings.folder), bpy.path.clean_name(object.name))
         if not os.path.isabs(self.folder):
             raise Refused("save the file first, or choose an absolute folder for the cache")
-        self.object = object
+        self.name = object.name
         self.matrix = object.matrix_world.copy()
         self.scale = scene.unit_settings.scale_length
         self.start = scene.frame_start
@@ -127,6 +131,14 @@ class Job:
         self.told = []
         self.lines = queue.Queue()
         self.process = None
+
+    @property
+    def object(self):
+        """Looked up by its name: after an undo it is another one, and it may be deleted meanwhile."""
+        found = bpy.data.objects.get(self.name)
+        if found is None:
+            raise Refused(f"there is no object {self.name} any more")
+        return found
 
     def write(self, context, settings):
         """Writes the meshes and the scene file."""
@@ -272,7 +284,6 @@ class TautSettings(bpy.types.PropertyGroup):
     folder: bpy.props.StringProperty(
         name="Cache", description="Folder for what is simulated", default="//taut", subtype="DIR_PATH"
     )
-    progress: bpy.props.FloatProperty(default=-1.0, options={"HIDDEN", "SKIP_SAVE"})
 
 
 class TautPreferences(bpy.types.AddonPreferences):
@@ -299,7 +310,7 @@ class OBJECT_OT_taut_simulate(bpy.types.Operator):
     @classmethod
     def poll(cls, context):
         object = context.active_object
-        return object is not None and object.type == "MESH" and object.taut.progress < 0
+        return object is not None and object.type == "MESH" and object.name not in RUNNING
 
     def prepare(self, context):
         addon = context.preferences.addons.get(__name__)
@@ -326,23 +337,22 @@ class OBJECT_OT_taut_simulate(bpy.types.Operator):
             return {"CANCELLED"}
         manager = context.window_manager
         manager.progress_begin(0, self.job.frames)
-        self.job.object.taut.progress = 0.0
+        RUNNING[self.job.name] = 0.0
         self.timer = manager.event_timer_add(0.1, window=context.window)
         manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
     def modal(self, context, event):
         if event.type == "ESC":
-            self.job.cancel()
-            self.leave(context)
+            self.cancel(context)
             self.report({"INFO"}, f"cancelled after {self.job.done} of {self.job.frames} frames")
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"PASS_THROUGH"}
         ended = self.job.poll()
         context.window_manager.progress_update(self.job.done)
-        self.job.object.taut.progress = self.job.done / self.job.frames
-        for area in context.screen.areas:
+        RUNNING[self.job.name] = self.job.done / self.job.frames
+        for area in context.screen.areas if context.screen else ():
             if area.type == "PROPERTIES":
                 area.tag_redraw()
         if not ended:
@@ -354,6 +364,11 @@ class OBJECT_OT_taut_simulate(bpy.types.Operator):
             self.report({"ERROR"}, str(refusal))
             return {"CANCELLED"}
 
+    def cancel(self, context):
+        """Blender calls it, too: where another file is opened meanwhile, and at its end."""
+        self.job.cancel()
+        self.leave(context)
+
     def end(self):
         complaint = self.job.finish()
         if complaint:
@@ -363,7 +378,7 @@ class OBJECT_OT_taut_simulate(bpy.types.Operator):
     def leave(self, context):
         context.window_manager.event_timer_remove(self.timer)
         context.window_manager.progress_end()
-        self.job.object.taut.progress = -1.0
+        RUNNING.pop(self.job.name, None)
 
 
 class PHYSICS_PT_taut(bpy.types.Panel):
@@ -385,8 +400,9 @@ class PHYSICS_PT_taut(bpy.types.Panel):
         layout.prop_search(settings, "pin_group", object, "vertex_groups")
         for name in ("fabric", "limit", "collider", "self_collision", "folder"):
             layout.prop(settings, name)
-        if settings.progress >= 0:
-            layout.progress(factor=settings.progress, text=f"{settings.progress:.0%}; Escape cancels")
+        done = RUNNING.get(object.name)
+        if done is not None:
+            layout.progress(factor=done, text=f"{done:.0%}; Escape cancels")
         else:
             layout.operator(OBJECT_OT_taut_simulate.bl_idname, icon="PHYSICS")
 

@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
 import numpy
@@ -178,6 +179,130 @@ job.cancel()
 assert job.process.returncode != 0 and job.done < 4997
 near(evaluated(cloth, 28), points)
 print("blender: cancelled")
+
+
+# In a window it runs beside Blender: begun by a click, moved on by a timer, ended by itself or by Escape. The package bpy opens no
+# window, so the operator stands in a class of its own here, and is told of events as a window would.
+class Window:
+    """What the operator finds around it, and what it does with that."""
+
+    def __init__(self):
+        self.timers, self.handlers, self.bar, self.redrawn = [], [], None, 0
+
+    def progress_begin(self, _least, _most):
+        self.bar = 0
+
+    def progress_update(self, value):
+        assert value >= self.bar, "the bar goes forward"
+        self.bar = value
+
+    def progress_end(self):
+        self.bar = None
+
+    def event_timer_add(self, _seconds, window):
+        self.timers.append(window)
+        return len(self.timers)
+
+    def event_timer_remove(self, _timer):
+        self.timers.pop()
+
+    def modal_handler_add(self, operator):
+        self.handlers.append(operator)
+
+    def tag_redraw(self):
+        self.redrawn += 1
+
+
+members = vars(taut_cloth.OBJECT_OT_taut_simulate).items()
+Operator = type("Operator", (), {name: member for name, member in members if callable(member)})
+
+
+def clicked(job_of=program):
+    """Presses the button; the operator, its window and the context."""
+    window = Window()
+    area = SimpleNamespace(type="PROPERTIES", tag_redraw=window.tag_redraw)
+    context = SimpleNamespace(
+        active_object=cloth,
+        object=cloth,
+        scene=bpy.context.scene,
+        preferences=bpy.context.preferences,
+        evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
+        window="a window",
+        window_manager=window,
+        screen=SimpleNamespace(areas=[area]),
+    )
+    operator = Operator()
+    operator.program, operator.said = job_of, []
+    operator.report = lambda kind, text: operator.said.append((kind, text))
+    assert taut_cloth.OBJECT_OT_taut_simulate.poll(context)
+    return operator, window, context
+
+
+def timers(operator, context, until):
+    """Ticks of the timer until something is so, or the operator has ended; what it answered last."""
+    limit = time.monotonic() + 120
+    while time.monotonic() < limit:
+        answer = operator.modal(context, SimpleNamespace(type="TIMER"))
+        if answer != {"PASS_THROUGH"} or until():
+            return answer
+        time.sleep(0.01)
+    raise AssertionError("it does not end")
+
+
+def drawn(context):
+    """What the panel shows: calls of its layout."""
+    calls = []
+    layout = SimpleNamespace(
+        prop_search=lambda *_: None,
+        prop=lambda _, name: calls.append(name),
+        progress=lambda factor, text: calls.append(text),
+        operator=lambda name, icon: calls.append(name),
+    )
+    taut_cloth.PHYSICS_PT_taut.draw(SimpleNamespace(layout=layout), context)
+    return calls
+
+
+bpy.context.scene.frame_end = 28
+operator, window, context = clicked()
+assert operator.invoke(context, None) == {"RUNNING_MODAL"}
+assert window.handlers == [operator] and window.timers == ["a window"] and window.bar == 0
+assert not taut_cloth.OBJECT_OT_taut_simulate.poll(context), "one at a time"
+assert operator.modal(context, SimpleNamespace(type="MOUSEMOVE")) == {"PASS_THROUGH"}
+assert timers(operator, context, lambda: operator.job.done > 0) == {"PASS_THROUGH"}
+assert any("Escape cancels" in call for call in drawn(context)) and window.redrawn > 0
+assert timers(operator, context, lambda: False) == {"FINISHED"}
+assert window.timers == [] and window.bar is None and operator.job.done == 25, operator.job.done
+near(evaluated(cloth, 28), points)
+assert taut_cloth.OBJECT_OT_taut_simulate.bl_idname in drawn(context)
+print("blender: the operator, by a timer")
+
+bpy.context.scene.frame_end = 5000
+operator, window, context = clicked()
+assert operator.invoke(context, None) == {"RUNNING_MODAL"}
+assert timers(operator, context, lambda: operator.job.done >= 2) == {"PASS_THROUGH"}
+assert operator.modal(context, SimpleNamespace(type="ESC")) == {"CANCELLED"}
+(kind, text), = operator.said
+assert kind == {"INFO"} and text.startswith("cancelled after ") and text.endswith(" of 4997 frames"), text
+assert operator.job.process.returncode != 0 and window.timers == [] and window.bar is None
+assert taut_cloth.OBJECT_OT_taut_simulate.poll(context)
+near(evaluated(cloth, 28), points)
+print("blender: the operator, and Escape")
+
+# Another file is opened.
+operator, window, context = clicked()
+assert operator.invoke(context, None) == {"RUNNING_MODAL"}
+operator.cancel(context)
+assert operator.job.process.returncode != 0 and window.timers == [] and taut_cloth.RUNNING == {}
+
+# The mesh is renamed, which is as if it were deleted.
+operator, window, context = clicked()
+assert operator.invoke(context, None) == {"RUNNING_MODAL"}
+assert timers(operator, context, lambda: operator.job.done >= 1) == {"PASS_THROUGH"}
+operator.job.process.kill()
+cloth.name = "other"
+assert timers(operator, context, lambda: False) == {"CANCELLED"}
+assert operator.said[0][0] == {"ERROR"} and window.timers == [] and taut_cloth.RUNNING == {}
+print("blender: the operator, and an end that is none")
 
 
 # What cannot be is said.
