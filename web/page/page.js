@@ -52,6 +52,11 @@ function freshCanvas() {
   const old = $('canvas');
   const canvas = old.cloneNode(false);
   old.replaceWith(canvas);
+  // Nobody tells the new one when a finger on the old one is lifted.
+  pointers.clear();
+  dragging = false;
+  hand = undefined;
+  mark();
   fit(canvas);
   listen(canvas);
   return canvas;
@@ -237,7 +242,7 @@ function frame(now) {
   } catch (error) {
     // A call on a device that was just lost fails; the loss itself is seen with the next frame.
     if (cloth.lost) return;
-    playing = false;
+    play(false);
     failed(error);
   }
 }
@@ -246,21 +251,30 @@ function frame(now) {
 
 const pointers = new Map();
 let dragging = false;
+
+// What was held on a lost device was lost with it.
+function release() {
+  if (cloth && !cloth.lost) cloth.release();
+}
+
 function listen(canvas) {
   const at = (event) => {
     const box = canvas.getBoundingClientRect();
     return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
   };
-  const spread = () => {
+  // Of two fingers: what is between them, and the middle.
+  const pair = () => {
     const [one, other] = [...pointers.values()];
-    return Math.hypot(one[0] - other[0], one[1] - other[1]);
+    return { gap: Math.hypot(one[0] - other[0], one[1] - other[1]), middle: [0, 1].map((axis) => (one[axis] + other[axis]) / 2) };
   };
+  const turn = (from, to) => view.orbit((to[0] - from[0]) * (canvas.clientWidth / canvas.clientHeight), to[1] - from[1]);
   canvas.addEventListener('pointerdown', (event) => {
     if (busy || !view) return;
     canvas.setPointerCapture(event.pointerId);
+    drop();
     pointers.set(event.pointerId, at(event));
     if (pointers.size > 1 && dragging) {
-      cloth.release();
+      release();
       dragging = false;
     } else if (pointers.size === 1) {
       dragging = event.button === 0 && view.take(cloth, ...at(event)) !== undefined;
@@ -269,18 +283,21 @@ function listen(canvas) {
   canvas.addEventListener('pointermove', (event) => {
     const before = pointers.get(event.pointerId);
     if (!before || busy || !view) return;
-    const gap = pointers.size === 2 ? spread() : 0;
+    const two = pointers.size === 2 ? pair() : undefined;
     const now = at(event);
     pointers.set(event.pointerId, now);
     if (dragging) view.drag(cloth, ...now);
-    else if (pointers.size === 2) view.zoom(gap / Math.max(spread(), 1e-3));
-    else view.orbit((now[0] - before[0]) * (canvas.clientWidth / canvas.clientHeight), now[1] - before[1]);
+    else if (two) {
+      const { gap, middle } = pair();
+      view.zoom(Math.max(two.gap, 1e-3) / Math.max(gap, 1e-3));
+      turn(two.middle, middle);
+    } else turn(before, now);
     dirty = true;
   });
   const up = (event) => {
     pointers.delete(event.pointerId);
     if (dragging && pointers.size === 0) {
-      cloth?.release();
+      release();
       dragging = false;
     }
   };
@@ -296,6 +313,41 @@ function listen(canvas) {
 }
 const watchSize = new ResizeObserver(() => fit($('canvas')));
 
+// ---- A hand that keys lead ----
+
+// Where it is in the picture, 0 … 1 from the left and from the top.
+let hand;
+// Places of the picture, the middle first.
+const PLACES = [];
+for (let x = -8; x <= 8; x += 1) for (let y = -8; y <= 8; y += 1) PLACES.push([x, y]);
+PLACES.sort((one, other) => Math.hypot(...one) - Math.hypot(...other));
+
+function grab() {
+  if (hand) return drop();
+  if (busy || !view || dragging) return;
+  hand = PLACES.map((place) => place.map((away) => 0.5 + away / 18)).find((place) => view.take(cloth, ...place) !== undefined);
+  mark();
+}
+
+function pull(right, down) {
+  if (busy || !view) return;
+  hand = [hand[0] + right, hand[1] + down].map((part) => Math.min(Math.max(part, 0), 1));
+  view.drag(cloth, ...hand);
+  mark();
+}
+
+function drop() {
+  if (!hand) return;
+  hand = undefined;
+  release();
+  mark();
+}
+
+function mark() {
+  $('hand').hidden = !hand;
+  if (hand) [$('hand').style.left, $('hand').style.top] = hand.map((part) => `${100 * part}%`);
+}
+
 // ---- Keys and buttons ----
 
 function play(on) {
@@ -309,7 +361,8 @@ function one() {
 }
 
 function reset() {
-  if (busy || !cloth) return;
+  if (busy || changing || !cloth) return;
+  drop();
   cloth.reset();
   history.length = 0;
   Object.assign(frames, { count: 0, over: 0, worst: 0 });
@@ -339,12 +392,16 @@ function look(right, down) {
   dirty = true;
 }
 
+// Looks around with Shift, else pulls what is held.
+const arrow = (right, down, otherwise) => (shift) => (shift ? look(0.05 * right, 0.05 * down) : hand ? pull(0.02 * right, 0.02 * down) : otherwise?.());
 const KEYS = {
   ' ': () => play(!playing),
-  ArrowRight: (shift) => (shift ? look(0.05, 0) : one()),
-  ArrowLeft: (shift) => shift && look(-0.05, 0),
-  ArrowUp: (shift) => shift && look(0, -0.05),
-  ArrowDown: (shift) => shift && look(0, 0.05),
+  ArrowRight: arrow(1, 0, one),
+  ArrowLeft: arrow(-1, 0),
+  ArrowUp: arrow(0, -1),
+  ArrowDown: arrow(0, 1),
+  g: grab,
+  Escape: drop,
   '+': () => { view?.zoom(0.9); dirty = true; },
   '-': () => { view?.zoom(1 / 0.9); dirty = true; },
   r: reset,
