@@ -82,7 +82,7 @@ fn plan_sweeps() {
         } else {
             now.weight = 1.0 / (1.0 - 0.25 * radius * now.weight);
             planned[k] = now.weight;
-            now.reach = min(4.0 * now.reach / (radius * now.weight * now.weight), HIGHEST_REACH);
+            now.reach = min(now.reach / (0.25 * radius * now.weight * now.weight), HIGHEST_REACH);
         }
     }
     swing[0] = now;

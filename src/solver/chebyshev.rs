@@ -1,8 +1,8 @@
 //! Chebyshev acceleration of Jacobi sweeps (Wang 2015, *A Chebyshev semi-iterative approach for accelerating projective
 //! and position-based dynamics*): every sweep goes on, by a part, in the direction of the one before.
 //!
-//! A sweep x → x + p(x) that contracts by a spectral radius ρ takes about 1/(1 − ρ) sweeps per digit. The semi-iterative
-//! method (Golub & Varga 1961) takes about 1/√(1 − ρ): with x̂ = x_k + p(x_k),
+//! A sweep x → x + p(x) that contracts by a spectral radius ρ takes about 1/(1 − ρ) sweeps per digit. The
+//! semi-iterative method (Golub & Varga 1961) takes about 1/√(1 − ρ): with x̂ = x_k + p(x_k),
 //!
 //! x_{k+1} = ω_{k+1} (x̂ − x_{k−1}) + x_{k−1}, ω_1 = 1, ω_2 = 2/(2 − ρ²), ω_{k+1} = 4/(4 − ρ² ω_k)
 //!
@@ -20,9 +20,9 @@
 //! A frame starts with 1 − ρ² = 0.1. The steps are coarse because a ρ that is too large only costs time, by less than
 //! a factor of two, and because comparisons are decided alike on every device, where powers and roots are not.
 //!
-//! **Off.** The first sweeps of every projection, as many as lie between two checks, are plain (Wang, section 4.2). Where
-//! proposals have come to be twice those that the cycle began with, they are so again, and a new cycle begins: a linear
-//! theory has nothing to say there.
+//! **Off.** The first sweeps of every projection, as many as lie between two checks, are plain (Wang, section 4.2).
+//! Where proposals have come to be twice those that the cycle began with, they are so again, and a new cycle begins: a
+//! linear theory has nothing to say there.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
@@ -196,7 +196,7 @@ fn plan_sweeps_body(run: &mut Run<'_>) -> Result<()> {
         } else {
             now.weight = 1.0 / (1.0 - 0.25 * radius * now.weight);
             planned[k] = now.weight;
-            now.reach = (4.0 * now.reach / (radius * now.weight * now.weight)).min(HIGHEST_REACH);
+            now.reach = (now.reach / (0.25 * radius * now.weight * now.weight)).min(HIGHEST_REACH);
         }
     }
     swing[0] = now;
