@@ -19,13 +19,13 @@ fn correct_edge(invocation: Invocation) {
     }
     let edge = edges[e];
     let stretch = stretch_of(edge);
-    var pull = vec3<f32>();
+    var correction = vec4<f32>();
     if (stretch.w > 0.0) {
         let size = share(edge) * ((stretch.extent - stretch.wanted) / stretch.w);
-        pull = size * stretch.n;
+        correction = vec4<f32>(size * stretch.n, size);
         tensions[e] += size * clock.force;
     }
-    corrections[e] = vec4<f32>(pull, 0.0);
+    corrections[e] = correction;
 }
 
 // What is taken of a proposal, at both ends alike: all edges count there, in range or not.

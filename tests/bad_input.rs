@@ -120,7 +120,13 @@ fn the_ends_of_every_range_are_accepted() {
     with(Settings { stretch_min: 0.0, stretch_max: 1e6, ..Default::default() });
     with(Settings { gravity: [1e6, -1e6, 0.0], drag: 1e6, ..Default::default() });
     with(Settings { strain_limit: 1f32.next_down(), substeps: Substeps::Fixed(1_000_000), ..Default::default() });
-    method(Method::Jacobi(Jacobi { sweeps: 1, sweeps_per_check: 1, relaxation: 1.0, blend: 0.0 }));
+    method(Method::Jacobi(Jacobi {
+        sweeps: 1,
+        sweeps_per_check: 1,
+        relaxation: 1.0,
+        blend: 0.0,
+        ..Default::default()
+    }));
     method(Method::GaussSeidel(GaussSeidel { sweeps: 1, sweeps_per_check: 1000, seed: Some(0) }));
     let inner_iterations = Some(1);
     method(Method::FastProjection(FastProjection {

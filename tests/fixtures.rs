@@ -57,7 +57,7 @@ fn sweep(sweeps: u32) -> Method {
 }
 
 fn jacobi(sweeps: u32, blend: f32) -> Method {
-    Method::Jacobi(Jacobi { sweeps, sweeps_per_check: 1, relaxation: 1.0, blend })
+    Method::Jacobi(Jacobi { sweeps, sweeps_per_check: 1, relaxation: 1.0, blend, ..Default::default() })
 }
 
 /// One step of length [`H`] from the start, at rest.
@@ -419,7 +419,8 @@ fn jacobi_blends() {
     // Momentum is conserved, though the ends of the edge have one and two edges: the center of mass stays.
     near(center(&found.positions)[0] - 4.0 / 3.0, 0.0, 1e-7);
     // ω halves every correction; α = 1 divides by one more: pulls of ±½ over 3.
-    let relaxed = Method::Jacobi(Jacobi { sweeps: 1, sweeps_per_check: 1, relaxation: 0.5, blend: 0.0 });
+    let relaxed =
+        Method::Jacobi(Jacobi { sweeps: 1, sweeps_per_check: 1, relaxation: 0.5, blend: 0.0, ..Default::default() });
     let found = stepped(scene(), still(relaxed, LEAST));
     assert_eq!(found.positions, [[0.0, 0.0, 0.0], [1.125, 0.0, 0.0], [2.875, 0.0, 0.0]]);
     let found = stepped(scene(), still(jacobi(1, 1.0), LEAST));

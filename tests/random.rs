@@ -214,7 +214,13 @@ fn method() -> impl Strategy<Value = Method> {
         };
         match kind {
             0 => Method::GaussSeidel(GaussSeidel { sweeps: count, sweeps_per_check: inner, seed }),
-            1 => Method::Jacobi(Jacobi { sweeps: count, sweeps_per_check: inner, relaxation: a, blend: b }),
+            1 => Method::Jacobi(Jacobi {
+                sweeps: count,
+                sweeps_per_check: inner,
+                relaxation: a,
+                blend: b,
+                ..Default::default()
+            }),
             2 => Method::YarnSweep(sweep),
             3 | 4 => Method::FastProjection(projection),
             5 => Method::Auto(Auto { sweep, projection }),

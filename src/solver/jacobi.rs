@@ -12,7 +12,16 @@
 //! | α | `blend` | 1 |
 //! | Δx_e,i = w_i × pull | `corrections` holds the share of the pull on the tail | kg·m |
 //!
-//! Cost per sweep: edges once, vertices once, two dispatches, no atomics. Sweeps: several times those of Gauss-Seidel.
+//! Cost per sweep: edges once, vertices once, two dispatches, no atomics. Sweeps: several times those of Gauss-Seidel,
+//! or far fewer with [Chebyshev acceleration](crate::solver::chebyshev), where they grow as the size and not as its
+//! square. Sweeps to 1 % of sheets of n × n unit masses that hang by a row and start stretched by 5 %:
+//!
+//! | n | plain | accelerated |
+//! |---|---|---|
+//! | 11 | 656 | 80 |
+//! | 21 | 2,576 | 168 |
+//! | 41 | 10,200 | 328 |
+//! | 71 | about 30,000 | 576 |
 
 use glam::Vec3;
 
@@ -23,13 +32,14 @@ use crate::engine::program::Kernel;
 use crate::engine::source::Source;
 use crate::error::Result;
 use crate::mesh::Link;
-use crate::solver::Solver;
+use crate::solver::chebyshev::{self, Accelerated};
+use crate::solver::{Assignment, Solver, Variant};
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, stretch_of};
 use crate::stage::fields::{Clock, Frame, Vertex};
 use crate::stage::freedom::Freedom;
 use crate::stage::magnitude::{grain, mass};
-use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
+use crate::stage::parameter::{Parameter, Parameters, Table, Takes, Value, parameter};
 use crate::stage::{Stage, strain};
 use crate::vector::{padded, xyz};
 
@@ -47,8 +57,12 @@ element! {
 
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
-    Spec::of::<[f32; 4]>("corrections", Domain::EDGES, "what is taken of the pull of an edge on its tail [kg·m]")
-        .floor(|f| Ok(grain(f)? * mass(f)?)),
+    Spec::of::<[f32; 4]>(
+        "corrections",
+        Domain::EDGES,
+        "xyz: what is taken of the pull of an edge on its tail [kg·m], w: its size",
+    )
+    .floor(|f| Ok(grain(f)? * mass(f)?)),
     Spec::of::<JacobiLive>("jacobi", Domain::Fixed(1), "parameters that may change from frame to frame").input(),
 ];
 
@@ -56,6 +70,34 @@ pub(crate) const FIELDS: &[Spec] = &[
 pub(crate) static CORRECT_EDGE: Kernel = Kernel::new("correct_edge", &SOURCE, correct_edge_body);
 /// Sum of what is taken of the proposals at one vertex.
 pub(crate) static GATHER_CORRECTIONS: Kernel = Kernel::new("gather_corrections", &SOURCE, gather_corrections_body);
+
+/// What makes sweeps converge faster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Acceleration {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The semi-iterative method of Chebyshev ([`crate::solver::chebyshev`]).
+    Chebyshev,
+}
+
+impl Acceleration {
+    /// Names as the program spells them.
+    pub const NAMES: [&'static str; 2] = ["off", "chebyshev"];
+
+    const ALL: [Self; 2] = [Self::Off, Self::Chebyshev];
+
+    /// The acceleration of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|acceleration| acceleration.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
 
 /// Parameters of the sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,11 +110,22 @@ pub struct Jacobi {
     pub relaxation: f32,
     /// α ≥ 0; may be slid live.
     pub blend: f32,
+    /// What makes sweeps converge faster.
+    pub acceleration: Acceleration,
+    /// ρ of accelerated sweeps, in (0, 1); `None` finds it while they run.
+    pub spectral_radius: Option<f32>,
 }
 
 impl Default for Jacobi {
     fn default() -> Self {
-        Self { sweeps: 8000, sweeps_per_check: 8, relaxation: 1.0, blend: 0.2 }
+        Self {
+            sweeps: 8000,
+            sweeps_per_check: 8,
+            relaxation: 1.0,
+            blend: 0.2,
+            acceleration: Acceleration::Off,
+            spectral_radius: None,
+        }
     }
 }
 
@@ -83,7 +136,7 @@ impl Jacobi {
 
 impl Stage for Jacobi {
     fn fields(&self) -> Vec<Spec> {
-        FIELDS.to_vec()
+        [FIELDS, chebyshev::FIELDS].concat()
     }
 
     fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
@@ -92,9 +145,17 @@ impl Stage for Jacobi {
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let per_check = self.sweeps_per_check.min(self.sweeps);
+        let accelerated = (self.acceleration == Acceleration::Chebyshev)
+            .then_some(Accelerated { spectral_radius: self.spectral_radius });
+        if let Some(accelerated) = accelerated {
+            accelerated.begin(recorder);
+        }
         recorder.repeat(self.sweeps / per_check, |recorder| {
-            for _ in 0..per_check {
+            for sweep in 0..per_check {
                 recorder.dispatch(&CORRECT_EDGE, Domain::EDGES);
+                if let Some(accelerated) = accelerated {
+                    accelerated.carry(recorder, sweep, per_check);
+                }
                 recorder.dispatch(&GATHER_CORRECTIONS, Domain::VERTICES);
             }
             strain::record(recorder, per_check, 0);
@@ -114,6 +175,25 @@ impl Parameters for Jacobi {
         ),
         parameter!(relaxation: Number, |omega| omega > 0.0 && omega <= 1.0, "in (0, 1]", "ω of the blend"),
         parameter!(blend: Number, |alpha: f32| alpha >= 0.0 && alpha.is_finite(), "finite and at least 0", "α of the blend"),
+        Parameter {
+            name: "acceleration",
+            takes: Takes::Word(&Acceleration::NAMES),
+            expected: "off or chebyshev",
+            about: "what makes sweeps converge faster",
+            get: |solver| Value::Word(solver.acceleration.name()),
+            set: |solver, value| {
+                if let Value::Word(name) = value {
+                    solver.acceleration = Acceleration::named(name).unwrap_or(solver.acceleration);
+                }
+            },
+            valid: |_| true,
+        },
+        parameter!(
+            spectral_radius: optional Number,
+            |radius| radius > 0.0 && radius <= 0.9999995,
+            "in (0, 0.9999995]",
+            "ρ of accelerated sweeps; found while they run if none"
+        ),
     ];
 }
 
@@ -133,6 +213,15 @@ impl Solver for Jacobi {
     fn pointwise(&self) -> bool {
         true
     }
+
+    fn variants(&self) -> &'static [Variant] {
+        &[Variant { name: "jacobi-chebyshev", set: &[("jacobi.acceleration", "chebyshev")] }]
+    }
+
+    // The first sweeps up to a check are never accelerated.
+    fn rarities(&self) -> &'static [Assignment] {
+        &[("jacobi.sweeps_per_check", "1")]
+    }
 }
 
 fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
@@ -148,13 +237,13 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
     let mut corrections = run.write::<[f32; 4]>("corrections")?;
     for e in run.range() {
         let edge = &edges[e];
-        let mut pull = Vec3::ZERO;
+        let mut correction = [0.0; 4];
         if let Some((stretch, _)) = stretch_of(band, edge, vertices, &freedom, |v| xyz(displacements[v])) {
             let size = share(jacobi, edge_incidence, edge) * ((stretch.extent - stretch.wanted) / stretch.w);
-            pull = size * Vec3::from(stretch.n);
+            correction = (size * Vec3::from(stretch.n)).extend(size).to_array();
             tensions[e] += size * clock.force;
         }
-        corrections[e] = padded(pull);
+        corrections[e] = correction;
     }
     Ok(())
 }

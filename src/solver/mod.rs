@@ -23,6 +23,7 @@
 
 pub mod auto;
 pub(crate) mod bundle;
+pub mod chebyshev;
 pub mod chords;
 pub mod diagonals;
 pub mod fast_projection;
@@ -37,6 +38,7 @@ pub mod yarn_projection;
 pub mod yarn_sweep;
 
 pub use fast_projection::Preconditioner;
+pub use jacobi::Acceleration;
 
 pub use crate::stage::{Assignment, Solver, Variant};
 
