@@ -140,6 +140,9 @@ impl Writer<'_> {
     /// springs may be integrated in all ways, vertices held or not, and wind may begin.
     pub(super) fn every_kernel(&self, plan: &Plan) -> Result<Program> {
         let settings = &self.settings.with_all_forces();
+        if self.sizes.filters() {
+            return self.program(plan);
+        }
         let topology = &self.basis.topology;
         // Holds may bring windows where the mesh has none, and kernels that its own do not need.
         let sample = Windows::sample(&topology.diagonals);

@@ -12,6 +12,7 @@ use crate::stage::contact::{Alternate, Meet, Rebound};
 use crate::stage::control::{BeginFrame, EndSubstep, Loops, TurnSubstep};
 use crate::stage::elastic::{self, Elastic};
 use crate::stage::hold::Holds;
+use crate::stage::filter::{Admit, Release};
 use crate::stage::integrate::{Commit, Predict, Relocate, Remember};
 use crate::stage::load::{ForgetTension, Meter};
 use crate::stage::normals::Normals;
@@ -52,7 +53,9 @@ impl<'a> Stages<'a> {
         let Plan { implicit, diagonals, .. } = *self.plan;
         let solver = settings.method.solver();
         let mut stages: Vec<Booked<'a>> = Vec::new();
-        if diagonals {
+        if sizes.filters() {
+            stages.push((phase::PREDICT, Box::new(Admit)));
+        } else if diagonals {
             stages.push((phase::FORCES, Box::new(diagonals::Begin)));
         } else {
             stages.push((phase::FORCES, Box::new(Springs { implicit })));
@@ -128,6 +131,10 @@ impl<'a> Stages<'a> {
         }
         if sizes.solids() > 0 {
             stages.push((phase::FRAME, Box::new(Rest::below(self.settings.rest_speed))));
+        }
+        if sizes.filters() {
+            // Without the load meter: the next call must not know of this one.
+            return vec![(phase::COMMIT, Box::new(Release))];
         }
         stages.push((phase::NORMALS, Box::new(Normals)));
         stages
