@@ -281,8 +281,8 @@ impl Filter {
     /// back to `velocities`. Nothing is submitted, polled or waited for. Returns the number of dispatches.
     ///
     /// Both buffers have a vector per vertex, laid out as [`FilterSettings::layout`] says. What is in them the host
-    /// answers for: where a value is not finite, or comes out so, velocities stay as they were ([`Filter::encode_report`]
-    /// tells), and the rounding of positions is taken to be that of the mesh's own.
+    /// answers for: where a value is not finite, or comes out so, velocities stay as they were
+    /// ([`Filter::encode_report`] tells), and the rounding of positions is taken to be that of the mesh's own.
     ///
     /// Calls may follow each other in one encoder, also for several pairs of buffers.
     ///
