@@ -384,6 +384,15 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// A buffer of the host's cannot be used.
+    #[error("the buffer of {name} {problem}")]
+    HostBuffer {
+        /// What it holds.
+        name: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+
     /// The two backends disagree.
     #[error("{0}")]
     Mismatch(Box<Mismatch>),

@@ -48,8 +48,9 @@
 //! | Goldenthal et al. 2007, eq. (1): C and ∇C of an edge, its band | [`stage`], `edge` |
 //! | eqs. (5)–(7): A μ = C, A = J W Jᵀ, u −= W Jᵀ μ | [`solver::fast_projection`] |
 //! | the same along one yarn, tridiagonal | [`solver::line_solve`], [`solver::yarn_sweep`] |
+//! | Weinstein et al. 2006: post-stabilisation of velocities | [`solver::tangent`] |
 //! | section 4.2: the momentum balance F as a residual | [`solver::warm_start`] |
-//! | Algorithm 1 | `cloth::stages`, [`stage::integrate`] |
+//! | Algorithm 1 | `cloth::stages`, [`stage::integrate`]; alone, around foreign code: [`Filter`] |
 //! | section 4.1 (implicit constraint direction) and the appendix (SHAKE), in f64 | `reference` |
 //! | section 5: collisions after the projection, and in turn | [`stage::contact`] |
 //! | Baraff & Witkin 1998, eq. 13: S, and W = S/m | [`stage`], `freedom` |
@@ -106,6 +107,7 @@ pub mod stage;
 pub mod validate;
 mod vector;
 
+pub use cloth::filter::{Filter, FilterSettings, Layout};
 pub use cloth::hold::{Attachment, Hold, Selection};
 pub use cloth::memory::MemoryEstimate;
 pub use cloth::report::{LoadedEdge, Report, Snapshot, Strain, ThreadStrain};

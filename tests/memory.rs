@@ -34,7 +34,7 @@ fn sizes_of_scenes_are_known_without_making_them() {
         assert!(matches!(Scene::expected_sizes(name, 1), Err(Error::SceneSize { .. })), "{name}");
     }
     assert!(matches!(Scene::expected_sizes("nothing", 9), Err(Error::UnknownScene { .. })));
-    for name in scene::LAYERED {
+    for name in scene::LAYERED.into_iter().chain(scene::WORN) {
         for size in [8, 11, 39, 40, 43, 55] {
             let made = Scene::named(name, size).expect("a scene");
             let expected = Sizes::of_mesh(&made.mesh, &made.solids, Topology::new(&made.mesh).yarns.yarns.len());

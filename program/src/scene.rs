@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use taut::Scene;
-use taut::scene::{LAYERED, Material, NAMES, Noise, SceneFile};
+use taut::scene::{LAYERED, Material, NAMES, Noise, SceneFile, WORN};
 
 use crate::Outcome;
 use crate::mesh::Origin;
@@ -63,7 +63,7 @@ fn materials() -> String {
 
 /// The names of all built-in scenes.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain(LAYERED)
+    NAMES.into_iter().chain(LAYERED).chain(WORN)
 }
 
 /// Whether what `run` is given is a file and not the name of a built-in scene.

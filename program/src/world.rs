@@ -113,7 +113,7 @@ impl WorldOptions {
     /// A built-in scene of the fabric that was asked for.
     pub(crate) fn named(&self, name: &str, size: u32) -> Result<Scene> {
         let Some(material) = self.material() else { return Ok(Scene::named(name, size)?) };
-        let layered = scene::LAYERED.contains(&name);
+        let layered = scene::LAYERED.contains(&name) || scene::WORN.contains(&name);
         ensure!(!layered, "--material is for scenes that can be files, but the scene {name} is of one cotton");
         let mut file = SceneFile::builtin(name, size)?;
         let chain = |_| anyhow!("--material is a fabric, but the scene {name} is a chain, which has none");

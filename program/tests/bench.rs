@@ -105,6 +105,16 @@ fn the_paper_is_reproduced_at_toy_size() {
         let named = |finding: &&Value| finding["name"].as_str().is_some_and(|found| found.contains(name));
         findings.iter().find(named).and_then(|finding| finding["value"].as_f64()).expect(name)
     };
+    // Figure 1: no deeper than geometry allows, and a band of 10 % hangs deeper than one of 0.1 %.
+    let sag = |percent: &str| value(&format!("sag of the upper edge with a band of {percent}, "));
+    for (percent, bound) in [("10 %", 0.2291), ("1 %", 0.0709), ("0.1 %", 0.0224)] {
+        assert!((0.0..=bound).contains(&sag(percent)), "{percent}: {findings:?}");
+    }
+    assert!(sag("10 %") > sag("1 %") && sag("1 %") > sag("0.1 %"), "{findings:?}");
+    // Figure 2: fast projection ends on the constraint in all four cases.
+    for case in ["Q1", "Q2", "Q3", "Q4"] {
+        assert!((value(&format!("{case}: length")) - 1.0).abs() < 1e-4, "{case}: {findings:?}");
+    }
     // Figure 3: first order before, second order after the first and after the last iteration.
     assert!((0.7..=1.3).contains(&value("order in h of C before")), "{findings:?}");
     assert!((1.7..=2.3).contains(&value("order in h of F, first")), "{findings:?}");
@@ -123,7 +133,8 @@ fn the_paper_is_reproduced_at_toy_size() {
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
     plots.sort();
-    let names = ["3a", "3b", "4a", "4b", "5a", "5b", "6-shapes", "6a", "6b"].map(|name| format!("paper-{name}.svg"));
+    let names = ["1-shapes", "2", "3a", "3b", "4a", "4b", "5a", "5b", "6-shapes", "6a", "6b"]
+        .map(|name| format!("paper-{name}.svg"));
     assert_eq!(plots, names);
     let tables = std::fs::read_to_string(path.join("t.md")).expect("it was written");
     for words in ["## Figure 4", "## Figure 5", "## Numbers", "| f64 SHAKE |", "| f64 springs, one solve |"] {

@@ -3,6 +3,7 @@
 mod cancel;
 mod checkpoint;
 mod draw;
+pub(crate) mod filter;
 pub(crate) mod hold;
 mod input;
 pub(crate) mod memory;
@@ -162,8 +163,13 @@ impl Cloth {
     /// # Ok::<(), taut::Error>(())
     /// ```
     pub fn on_cpu(scene: Scene) -> Result<Self> {
+        Self::made_on_cpu(scene, 0)
+    }
+
+    /// [`Cloth::on_cpu`], or a filter's whose host has so many words.
+    fn made_on_cpu(scene: Scene, filtered: usize) -> Result<Self> {
         check_available(&scene)?;
-        let (basis, solids, settings, fields, recorded) = set_up(scene)?;
+        let (basis, solids, settings, fields, recorded) = set_up(scene, filtered)?;
         let runner =
             cpu::Runner::new(&first(&basis, &settings, fields.sizes()).every_kernel(&recorded.plan)?, &fields)?;
         Ok(Self::assembled(basis, solids, settings, fields, Engine::Cpu(runner), recorded))
@@ -183,9 +189,14 @@ impl Cloth {
     /// # Errors
     /// As [`Cloth::on_gpu`].
     pub async fn on_gpu_async(gpu: &Gpu, scene: Scene) -> Result<Self> {
+        Self::made_on_gpu(gpu, scene, 0).await
+    }
+
+    /// [`Cloth::on_gpu_async`], or a filter's whose host has so many words.
+    async fn made_on_gpu(gpu: &Gpu, scene: Scene, filtered: usize) -> Result<Self> {
         Self::memory_estimate(&scene)?.check_device(&gpu.device.limits())?;
         check_available(&scene)?;
-        let (basis, solids, settings, fields, recorded) = set_up(scene)?;
+        let (basis, solids, settings, fields, recorded) = set_up(scene, filtered)?;
         let mut runner =
             runner::Runner::new(gpu, &first(&basis, &settings, fields.sizes()).every_kernel(&recorded.plan)?, &fields)
                 .await?;
@@ -331,8 +342,8 @@ impl Cloth {
     ///
     /// The closure gets a copy of them, which is checked before anything changes. Only what has kernels that this cloth
     /// never had, another solver or a first `area_limit`, compiles and waits on a GPU. Another [`Settings::method`],
-    /// `area_limit`, `stepping`, `contact_rounds` or `keep_previous` records the step anew; everything else costs
-    /// nothing. Second-order steps begin with an Euler step, as after [`Cloth::teleport`].
+    /// `area_limit`, `stepping`, `contact_rounds`, `tangent_velocities` or `keep_previous` records the step anew;
+    /// everything else costs nothing. Second-order steps begin with an Euler step, as after [`Cloth::teleport`].
     ///
     /// [`Settings::stages`] and whether there is a [`Settings::self_collision`] are what a cloth was made with and stay
     /// so, as do the fields of a solver of the user's own: one that has others than this cloth is refused.
@@ -521,7 +532,7 @@ impl Cloth {
     fn next_plan(&self, dt: f32) -> Result<Option<Plan>> {
         check_dt(dt)?;
         let whole = self.saved_time + dt;
-        if dt == 0.0 || whole < SHORTEST_FRAME { Ok(None) } else { self.plan(whole).map(Some) }
+        if dt == 0.0 || whole < self.shortest_frame() { Ok(None) } else { self.plan(whole).map(Some) }
     }
 
     /// Checks the input, writes what is uploaded, records anew where needed; whether there is anything to simulate.
@@ -543,7 +554,7 @@ impl Cloth {
             return Ok(false);
         }
         let dt = self.saved_time + input.dt;
-        if dt >= SHORTEST_FRAME {
+        if dt >= self.shortest_frame() {
             // All that may be refused comes before anything is written: a refused frame leaves nothing behind.
             self.check_turns(dt)?;
             self.record(self.plan(dt)?, budget)?;
@@ -553,7 +564,7 @@ impl Cloth {
             self.fields.get_mut::<[f32; 4]>("commands")?[target.vertex as usize] = [x, y, z, TARGET];
             self.commanded.push(target.vertex);
         }
-        if dt < SHORTEST_FRAME {
+        if dt < self.shortest_frame() {
             self.saved_time = dt;
             return Ok(false);
         }
@@ -596,7 +607,8 @@ impl Cloth {
             least_substeps: plan.least,
             most_substeps: plan.most,
             commanded: match (self.commanded.is_empty(), self.impelled) {
-                (true, _) => 0,
+                // A filter's pins are led on the device.
+                (true, _) => sizes.filters().into(),
                 (false, false) => 1,
                 (false, true) => 2,
             },
@@ -614,6 +626,11 @@ impl Cloth {
         };
         Inputs::new(&mut self.fields).set("frame", frame)?;
         Ok(true)
+    }
+
+    /// Shorter frames are saved up; a filter's host means every one of its steps.
+    fn shortest_frame(&self) -> f32 {
+        if self.fields.sizes().filters() { 0.0 } else { SHORTEST_FRAME }
     }
 
     /// A frame in which nothing moved: it starts where it ends.

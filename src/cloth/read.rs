@@ -33,7 +33,7 @@ impl Cloth {
         self.snapshot_with(Waiting::Await).await
     }
 
-    async fn snapshot_with(&self, waiting: Waiting) -> Result<Snapshot> {
+    pub(super) async fn snapshot_with(&self, waiting: Waiting) -> Result<Snapshot> {
         match &self.engine {
             Engine::Cpu(_) => {
                 let vertices = self.fields.get::<Vertex>("vertices")?;

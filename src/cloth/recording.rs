@@ -37,6 +37,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             area_limit,
             stepping,
             contact_rounds,
+            tangent_velocities,
             keep_previous,
             // What decides the plan or is told every frame.
             strain_limit: _,
@@ -55,7 +56,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             dispatch_budget: _,
         } = settings;
         let resolves = self_collision.is_some_and(|own| own.tangles == Tangles::Resolve);
-        (*area_limit, *stepping, *contact_rounds, *keep_previous, resolves)
+        (*area_limit, *stepping, *contact_rounds, *tangent_velocities, *keep_previous, resolves)
     };
     a.method == b.method && recorded(a) == recorded(b)
 }
@@ -139,6 +140,9 @@ impl Writer<'_> {
     /// A program with every kernel that a frame may need, whatever its length and what the caller changes about it:
     /// springs may be integrated in all ways, vertices held or not, and wind may begin.
     pub(super) fn every_kernel(&self, plan: &Plan) -> Result<Program> {
+        if self.sizes.filters() {
+            return self.program(plan);
+        }
         let settings = &self.settings.with_all_forces();
         let topology = &self.basis.topology;
         // Holds may bring windows where the mesh has none, and kernels that its own do not need.

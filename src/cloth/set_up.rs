@@ -27,8 +27,8 @@ use crate::stage::self_collision;
 /// What a cloth begins with.
 type SetUp = (Arc<Basis>, Vec<Solid>, Settings, Fields, Recorded);
 
-/// Validates everything and fills the fields.
-pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
+/// Validates everything and fills the fields; those of a filter have room for so many words of its host's.
+pub(super) fn set_up(scene: Scene, filtered: usize) -> Result<SetUp> {
     let Scene { mesh, mut start, solids, settings, .. } = scene;
     check_vectors("start", &start, mesh.vertex_count())?;
     if grading(&mesh) > 1.0 {
@@ -48,7 +48,8 @@ pub(super) fn set_up(scene: Scene) -> Result<SetUp> {
         .with(Domain::PIECES, pieces)
         .with(Domain::DIAGONAL_PIECES, diagonal_pieces)
         .with(Domain::DIAGONALS, topology.diagonals.lines.len())
-        .with_self_collision(&mesh, settings.self_collision.as_ref());
+        .with_self_collision(&mesh, settings.self_collision.as_ref())
+        .with(Domain::FILTERED, filtered);
     let mut fields = Fields::new(sizes, stages::fields(&settings)?)?;
     fields.get_mut("edges")?.copy_from_slice(&topology.yarns.edges);
     for (span, yarn) in fields.get_mut::<YarnRow>("yarns")?.iter_mut().zip(&topology.yarns.yarns) {

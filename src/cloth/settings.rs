@@ -59,6 +59,9 @@ pub struct Settings {
     /// Rounds of projection and collision in a substep at most, beyond the first; friction gives way in the second half
     /// of them.
     pub contact_rounds: u32,
+    /// Whether the velocity of every substep is projected, too, so that no edge grows or shrinks by it
+    /// ([`crate::solver::tangent`]): a second linear solve. It takes kinetic energy and never gives any.
+    pub tangent_velocities: bool,
     /// How the cloth keeps from passing through itself; `None` lets it pass ([`crate::stage::self_collision`]). A cloth
     /// keeps whether it has it, and the room for pairs. Steps are those of Euler then.
     pub self_collision: Option<SelfCollision>,
@@ -110,6 +113,7 @@ impl Default for Settings {
             elasticity: Elasticity::Auto,
             method: Method::default(),
             contact_rounds: 8,
+            tangent_velocities: false,
             self_collision: None,
             rest_speed: 0.01,
             keep_previous: false,

@@ -7,10 +7,12 @@ use crate::engine::program::Phase;
 use crate::error::Result;
 use crate::solver::Method;
 use crate::solver::diagonals::{self, Shear};
+use crate::solver::tangent;
 use crate::stage::area::AreaLimit;
 use crate::stage::contact::{Alternate, Meet, Rebound};
 use crate::stage::control::{BeginFrame, EndSubstep, Loops, TurnSubstep};
 use crate::stage::elastic::{self, Elastic};
+use crate::stage::filter::{Admit, Release};
 use crate::stage::hold::Holds;
 use crate::stage::integrate::{Commit, Predict, Relocate, Remember};
 use crate::stage::load::{ForgetTension, Meter};
@@ -52,7 +54,9 @@ impl<'a> Stages<'a> {
         let Plan { implicit, diagonals, .. } = *self.plan;
         let solver = settings.method.solver();
         let mut stages: Vec<Booked<'a>> = Vec::new();
-        if diagonals {
+        if sizes.filters() {
+            stages.push((phase::PREDICT, Box::new(Admit)));
+        } else if diagonals {
             stages.push((phase::FORCES, Box::new(diagonals::Begin)));
         } else {
             stages.push((phase::FORCES, Box::new(Springs { implicit })));
@@ -93,7 +97,13 @@ impl<'a> Stages<'a> {
         if moment.last_substep {
             stages.push((phase::PROJECTION, Box::new(TakeBest)));
         }
+        if settings.tangent_velocities {
+            stages.push((phase::PROJECTION, Box::new(tangent::Solve)));
+        }
         stages.push((phase::COMMIT, Box::new(Commit)));
+        if settings.tangent_velocities {
+            stages.push((phase::COMMIT, Box::new(tangent::Apply)));
+        }
         if collides {
             stages.push((phase::CONTACT, Box::new(Rebound)));
         }
@@ -122,6 +132,10 @@ impl<'a> Stages<'a> {
 
     /// What comes after them.
     fn after(&self, sizes: &Sizes) -> Vec<Booked<'a>> {
+        if sizes.filters() {
+            // Without the load meter: the next call must not know of this one.
+            return vec![(phase::COMMIT, Box::new(Release))];
+        }
         let mut stages: Vec<Booked<'a>> = vec![(phase::FRAME, Box::new(Meter))];
         if sizes.touches_itself() {
             stages.push((phase::FRAME, Box::new(EndOwn)));

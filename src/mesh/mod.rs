@@ -373,6 +373,11 @@ impl Mesh {
         Ok(Self { bending, bending_pairs, hinges, ..self })
     }
 
+    /// The same mesh without anything that pulls or bends: its inextensible edges alone.
+    pub(crate) fn without_forces(self) -> Self {
+        Self { springs: Vec::new(), bending: 0.0, bending_pairs: Vec::new(), hinges: Vec::new(), ..self }
+    }
+
     /// The bending stiffness of the flat sheet as signed springs between vertices.
     pub fn bending_pairs(&self) -> &[Pair] {
         &self.bending_pairs

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::cloth::scene::Scene;
 use crate::error::Result;
+use crate::solid::{Solid, SolidShape};
 
 /// What the linear solve of the springs may leave, as a part of its right side. The projection changes the prediction
 /// by far more.
@@ -18,7 +19,7 @@ const BUDGET: usize = 500;
 ///
 /// The prediction is implicit in the springs (footnote 1 of the paper, with the linear step of Baraff & Witkin 1998),
 /// so their stiffness does not bound the step and every method can be run at the step that suits it. Bending, wind and
-/// solids of a scene are left out.
+/// solids of a scene are left out, but for resting balls, which [`Fabric::draped`] has.
 ///
 /// ```
 /// use taut::reference::{Fabric, FastProjection, max_strain};
@@ -42,6 +43,16 @@ pub struct Fabric {
     springs: Vec<Spring>,
     masses: Vec<f64>,
     gravity: DVec3,
+    balls: Vec<Ball>,
+}
+
+/// What the cloth falls on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ball {
+    center: DVec3,
+    /// With the thickness of the cloth, in m.
+    radius: f64,
+    friction: f64,
 }
 
 impl Fabric {
@@ -66,8 +77,28 @@ impl Fabric {
             springs: scene.mesh.springs().iter().map(spring).collect(),
             masses: system.inverse_masses.iter().map(mass).collect(),
             gravity: DVec3::from(scene.settings.gravity.map(f64::from)),
+            balls: Vec::new(),
             system,
         })
+    }
+
+    /// The same with the balls of the scene, at rest: the draping experiment of the paper (section 5). Collisions come
+    /// last in a step, behind the projection, so strain is over the limit where they push; the paper measures it
+    /// before them, and so does the [`Projection`] that a step returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fabric::new`].
+    pub fn draped(scene: &Scene) -> Result<Self> {
+        let ball = |solid: &Solid| match solid.shape {
+            SolidShape::Sphere { radius } => Some(Ball {
+                center: DVec3::from(solid.pose.translation.map(f64::from)),
+                radius: f64::from(radius) + f64::from(solid.thickness),
+                friction: solid.sliding_friction.into(),
+            }),
+            _ => None,
+        };
+        Ok(Self { balls: scene.solids.iter().filter_map(ball).collect(), ..Self::new(scene)? })
     }
 
     /// One step of `h` seconds: v* from gravity and springs, x_0 = x + h v*, and the projection of x_0.
@@ -85,7 +116,30 @@ impl Fabric {
             };
             self.velocities[v] = (DVec3::from(self.velocities[v]) + change).to_array();
         }
-        Ok(step(&mut self.system, &mut self.velocities, [0.0; 3], h, projector))
+        let projection = step(&mut self.system, &mut self.velocities, [0.0; 3], h, projector);
+        self.collide();
+        Ok(projection)
+    }
+
+    /// Puts vertices that are inside of a ball on it; what their velocity had towards it is gone, and friction takes as
+    /// much of the rest as Coulomb says.
+    fn collide(&mut self) {
+        for (v, _) in self.system.inverse_masses.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+            for Ball { center, radius, friction } in &self.balls {
+                let away = DVec3::from(self.system.positions[v]) - *center;
+                let distance = away.length();
+                if distance >= *radius || distance == 0.0 {
+                    continue;
+                }
+                let n = away / distance;
+                self.system.positions[v] = (*center + *radius * n).to_array();
+                let velocity = DVec3::from(self.velocities[v]);
+                let inwards = (-velocity.dot(n)).max(0.0);
+                let along = velocity + inwards * n;
+                let kept = (1.0 - friction * inwards / along.length()).max(0.0);
+                self.velocities[v] = if kept.is_finite() { (kept * along).to_array() } else { [0.0; 3] };
+            }
+        }
     }
 
     /// Changes of velocity in m/s by gravity and springs.

@@ -15,10 +15,10 @@
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 use faer::sparse::{SparseColMat, Triplet};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 use super::system::{max_strain, strain_over};
-use super::{Failure, Projection, Projector, System};
+use super::{Failure, Projection, Projector, Spring, System};
 
 /// How far a point is from solving the constrained step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,9 +32,20 @@ pub struct Residual {
 /// Measures F and C at `system.positions` for the unconstrained end `predicted` and multipliers λ in newtons.
 #[must_use]
 pub fn residual(system: &System, predicted: &[[f64; 3]], multipliers: &[f64], h: f64) -> Residual {
+    residual_with(system, &[], predicted, multipliers, h)
+}
+
+/// The same with springs: F has h² W ∇V.
+fn residual_with(system: &System, springs: &[Spring], predicted: &[[f64; 3]], multipliers: &[f64], h: f64) -> Residual {
     let active = system.active_edges();
     let mu: Vec<f64> = active.iter().map(|&e| h * h * multipliers[e]).collect();
-    let pull = system.spread(&active, &mu);
+    let mut pull = system.spread(&active, &mu);
+    for spring in springs {
+        let (gradient, _) = gradient_and_hessian(system, spring);
+        for (end, sign) in [(spring.tail, -1.0), (spring.head, 1.0)] {
+            pull[end] += sign * h * h * system.inverse_masses[end] * gradient;
+        }
+    }
     let free = (0..system.positions.len()).filter(|&v| system.inverse_masses[v] > 0.0);
     let error = |v: usize| DVec3::from(system.positions[v]) - DVec3::from(predicted[v]) + pull[v];
     Residual {
@@ -55,6 +66,28 @@ pub fn unknown_count(system: &System) -> usize {
 /// has moved.
 pub fn icd_step(
     system: &mut System,
+    predicted: &[[f64; 3]],
+    multipliers: &mut [f64],
+    h: f64,
+) -> Result<Residual, Failure> {
+    newton(system, &[], predicted, multipliers, h)
+}
+
+/// ∂V/∂x at the head of a spring, in newtons, and the definite part of its Hessian in d, in N/m.
+fn gradient_and_hessian(system: &System, spring: &Spring) -> (DVec3, DMat3) {
+    let Spring { tail, head, rest, stiffness, .. } = *spring;
+    let d = DVec3::from(system.positions[head]) - DVec3::from(system.positions[tail]);
+    let length = d.length();
+    let n = d / length;
+    let along = DMat3::from_cols(n * n.x, n * n.y, n * n.z);
+    let across = (1.0 - rest / length).max(0.0);
+    (stiffness * (length - rest) * n, stiffness * (along + across * (DMat3::IDENTITY - along)))
+}
+
+/// One Newton step of ICD with springs.
+fn newton(
+    system: &mut System,
+    springs: &[Spring],
     predicted: &[[f64; 3]],
     multipliers: &mut [f64],
     h: f64,
@@ -97,6 +130,20 @@ pub fn icd_step(
         }
     }
 
+    for spring in springs {
+        let (gradient, hessian) = gradient_and_hessian(system, spring);
+        let ends = [(slots[spring.tail], -1.0), (slots[spring.head], 1.0)];
+        for (slot, sign) in ends.iter().filter_map(|&(slot, sign)| Some((slot?, sign))) {
+            for (other, other_sign) in ends.iter().filter_map(|&(slot, sign)| Some((slot?, sign))) {
+                for i in 0..3 {
+                    let entry = |j: usize| sign * other_sign * h * h * hessian.col(j)[i];
+                    entries.extend((0..3).map(|j| Triplet::new(slot + i, other + j, entry(j))));
+                }
+            }
+            (0..3).for_each(|axis| right[(slot + axis, 0)] -= sign * h * h * gradient[axis]);
+        }
+    }
+
     let matrix = SparseColMat::<usize, f64>::try_new_from_triplets(size, size, &entries).expect("slots are in range");
     let lu = matrix.sp_lu().map_err(|_| Failure::Singular)?;
     let newton = lu.solve(&right);
@@ -113,7 +160,7 @@ pub fn icd_step(
     for (i, &e) in active.iter().enumerate() {
         multipliers[e] += newton[(3 * free.len() + i, 0)] / (h * h);
     }
-    Ok(residual(system, predicted, multipliers, h))
+    Ok(residual_with(system, springs, predicted, multipliers, h))
 }
 
 /// ICD as a projector: Newton from the unconstrained end until F and the strains are small. Equals step-and-project.
@@ -136,8 +183,30 @@ impl Default for ImplicitDirection {
     }
 }
 
+/// ICD with the potential of springs in it, ∇V(x^{n+1}) (footnote 1 of the paper): forces and constraints in one
+/// Newton iteration, where [`super::Fabric`] first steps the springs and then projects. x_0 has no springs then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JointDirection {
+    /// Where Newton's method ends.
+    pub direction: ImplicitDirection,
+    /// The springs; their damping is left out. None may collapse.
+    pub springs: Vec<Spring>,
+}
+
 impl Projector for ImplicitDirection {
     fn project(&mut self, system: &mut System, _start: &[[f64; 3]], h: f64) -> Projection {
+        self.iterate(system, &[], h)
+    }
+}
+
+impl Projector for JointDirection {
+    fn project(&mut self, system: &mut System, _start: &[[f64; 3]], h: f64) -> Projection {
+        self.direction.iterate(system, &self.springs, h)
+    }
+}
+
+impl ImplicitDirection {
+    fn iterate(&self, system: &mut System, springs: &[Spring], h: f64) -> Projection {
         let predicted = system.positions.clone();
         let active = system.active_edges();
         let mut multipliers = vec![0.0; system.edges.len()];
@@ -155,7 +224,7 @@ impl Projector for ImplicitDirection {
             if iterations >= self.budget {
                 break Some(Failure::Budget);
             }
-            match icd_step(system, &predicted, &mut multipliers, h) {
+            match newton(system, springs, &predicted, &mut multipliers, h) {
                 Ok(after) => force = after.force,
                 Err(failure) => break Some(failure),
             }

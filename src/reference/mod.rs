@@ -25,6 +25,9 @@
 //! Newton's method on the implicit constraint direction, [`Shake`] along the direction at the start of the step,
 //! [`Linearized`] by one linear solve there, and [`ImplicitSprings`] only as far as a stiffness pulls. [`step`] is one
 //! step of symplectic Euler around any of them, [`rattle_step`] the one of RATTLE; [`run`] makes many and measures.
+//! [`JointDirection`] has springs and constraints in one iteration, [`Predicted`] the last multipliers in its
+//! prediction, [`prestabilized_step`] its impulses at the start of the step. [`differentiated_step`] is the family
+//! without any projection.
 //! [`Fabric`] is a scene of this crate as such a system, with its shear springs.
 //! [`modified_pcg()`] is the implicit elastic step of Baraff & Witkin (1998) with held particles.
 //!
@@ -33,6 +36,7 @@
 
 #![expect(clippy::expect_used, reason = "indices made here are in range; out of memory ends a reference run")]
 
+mod differentiated;
 mod fabric;
 mod fast_projection;
 mod implicit_direction;
@@ -43,12 +47,14 @@ mod modified_pcg;
 mod run;
 mod shake;
 mod springs;
+mod stabilized;
 mod system;
 
+pub use differentiated::{Baumgarte, constrained_accelerations, differentiated_step};
 pub use fabric::Fabric;
 pub use faer;
 pub use fast_projection::FastProjection;
-pub use implicit_direction::{ImplicitDirection, Residual, icd_step, residual, unknown_count};
+pub use implicit_direction::{ImplicitDirection, JointDirection, Residual, icd_step, residual, unknown_count};
 pub use integrate::{energy, project_velocities, step};
 pub use linearized::Linearized;
 pub use modified_pcg::{
@@ -58,6 +64,7 @@ pub use modified_pcg::{
 pub use run::{Recorder, RunReport, StepResidual, residuals, run, run_while, run_with};
 pub use shake::{Shake, rattle_step};
 pub use springs::{Found, ImplicitSprings, search_stiffness};
+pub use stabilized::{Predicted, prestabilize, prestabilized_step};
 pub use system::{System, max_strain};
 
 /// Moves positions onto the constraints.

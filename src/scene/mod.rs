@@ -35,6 +35,8 @@
 //! | [`stack`] | nothing | six, one above the other |
 //! | [`twist`] | the upper side, which is turned, and the lower one, which may rise | upright |
 //!
+//! And cloth that a body wears ([`WORN`]): [`waist`], a skirt on a cone, which stays up because it does not stretch.
+//!
 //! [`Scene::settings`] are part of a scene: wind, one-sided edges, damping. With the feature `scene-files` those of
 //! [`NAMES`] can be written to a TOML file and read from one: `taut::scene::file`. What moves in the course of a scene
 //! is its [`Script`].
@@ -52,6 +54,7 @@ pub mod material;
 pub mod noise;
 mod sizes;
 mod symmetry;
+mod worn;
 
 pub use crate::cloth::motion::{Key, Motion, PinGroup, Script, SolidMotion};
 pub use crate::cloth::scene::Scene;
@@ -60,6 +63,7 @@ pub use file::SceneFile;
 pub use layers::{fold, heap, ring, sheets, sleeve, stack, twist};
 pub use material::Material;
 pub use noise::Noise;
+pub use worn::waist;
 
 use std::sync::{Arc, OnceLock};
 
@@ -86,6 +90,9 @@ pub const NAMES: [&str; 11] = [
 /// The names that [`Scene::named`] knows besides: cloth that meets itself. No scene file can say how it starts.
 pub const LAYERED: [&str; 7] = ["fold", "heap", "ring", "sheets", "sleeve", "stack", "twist"];
 
+/// The names that [`Scene::named`] knows besides: cloth that a body wears. No scene file can say how it starts.
+pub const WORN: [&str; 1] = ["waist"];
+
 /// The largest size of a scene.
 pub(crate) const MOST: u32 = 4096;
 /// Bending stiffness of the cloth of the built-in scenes, N·m: that of a light cotton, softer than the fabric of that
@@ -104,7 +111,7 @@ impl Scene {
     /// # Errors
     ///
     /// [`Error::UnknownScene`], and [`Error::SceneSize`] if `size` is not in 2 … 4096 (from 3 on for `hang`, from 8 on
-    /// for [`LAYERED`]).
+    /// for [`LAYERED`] and [`WORN`]).
     pub fn named(name: &str, size: u32) -> Result<Self> {
         match name {
             "chain" => chain(size),
@@ -125,8 +132,9 @@ impl Scene {
             "sleeve" => sleeve(size),
             "stack" => stack(size),
             "twist" => twist(size),
+            "waist" => waist(size),
             _ => {
-                let known = [&NAMES[..], &LAYERED].concat().join(", ");
+                let known = [&NAMES[..], &LAYERED, &WORN].concat().join(", ");
                 Err(Error::UnknownScene { name: name.to_owned(), known })
             }
         }

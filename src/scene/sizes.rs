@@ -1,13 +1,13 @@
 //! How large a scene would be.
 
-use super::{LAYERED, MOST, Scene};
+use super::{LAYERED, MOST, Scene, WORN};
 use crate::engine::fields::Sizes;
 use crate::error::{Error, Result};
 use crate::mesh::yarns::Yarns;
 
 /// The smallest of three scenes whose sizes are those of all larger ones continued.
 const FIRST: u32 = 6;
-/// The same of layered cloth, whose parts have halves and fifths of the size: one in ten goes on as a polynomial.
+/// The same of layered and worn cloth, whose parts have halves and fifths of the size: one in ten goes on as a polynomial.
 const FIRST_LAYERED: u32 = 10;
 const STEP_LAYERED: u32 = 10;
 
@@ -24,7 +24,8 @@ impl Scene {
             Ok::<_, Error>(Sizes::of_mesh(&mesh, &solids, Yarns::new(&mesh).yarns.len()))
         };
         // What cannot be made is refused before anything is.
-        let (least, step) = if LAYERED.contains(&name) { (FIRST_LAYERED, STEP_LAYERED) } else { (FIRST, 1) };
+        let (least, step) =
+            if LAYERED.contains(&name) || WORN.contains(&name) { (FIRST_LAYERED, STEP_LAYERED) } else { (FIRST, 1) };
         if !(least + 3 * step..=MOST).contains(&size) {
             return made(size);
         }

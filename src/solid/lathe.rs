@@ -36,9 +36,22 @@ const OUTLINE: [[f64; 3]; 16] = [
 pub fn mannequin(segments: u32) -> Body {
     let segments = segments.clamp(8, 512);
     let rings = outline((segments / 12).max(1));
-    let [bottom, top] = [OUTLINE[0][0], OUTLINE[OUTLINE.len() - 1][0]];
+    revolve(&rings, [OUTLINE[0][0], OUTLINE[OUTLINE.len() - 1][0]], segments)
+}
+
+/// A body of straight pieces between circles about the y axis, each a height and a radius \[m\], from the lowest to the
+/// highest; its ends are flat.
+pub(crate) fn revolved(circles: &[[f64; 2]], segments: u32) -> Body {
+    let rings: Vec<[f64; 3]> = circles.iter().map(|[y, radius]| [*y, *radius, *radius]).collect();
+    let ends = [rings.first(), rings.last()].map(|ring| ring.map_or(0.0, |ring| ring[0]));
+    revolve(&rings, ends, segments)
+}
+
+/// Ellipses of so many corners, each at a height with two half axes, and what is between them; the ends are closed to
+/// these heights on the axis.
+fn revolve(rings: &[[f64; 3]], [bottom, top]: [f64; 2], segments: u32) -> Body {
     let mut positions = vec![[0.0, bottom as f32, 0.0]];
-    for &[y, width, depth] in &rings {
+    for &[y, width, depth] in rings {
         for segment in 0..segments {
             let (sin, cos) = (TAU * f64::from(segment) / f64::from(segments)).sin_cos();
             positions.push([(width * cos) as f32, y as f32, (depth * sin) as f32]);

@@ -18,6 +18,7 @@ use glam::{DQuat, DVec3, UVec3, Vec3, Vec4};
 
 pub use body::Body;
 pub use grid::Grid;
+pub(crate) use lathe::revolved;
 pub use lathe::{icosphere, mannequin, torus};
 pub use pose::Pose;
 pub use row::SolidRow;

@@ -291,25 +291,12 @@ impl Stage for FastProjection {
             if recorder.between_pins() {
                 line_preconditioner::keep_slack(recorder);
             }
-            let words = preconditioner.words(recorder);
             if warm {
                 warm_start::relax(recorder);
             }
             conjugate_gradient::restart(recorder, &conjugate_gradient::EDGES, edges);
             let solve = recorder.renaming(context, |recorder| {
-                preconditioner.start(recorder);
-                reduce::record(recorder, &reduce::SUM_PARTIALS, words, sums::RESIDUAL);
-                recorder.dispatch_range(&AIM_PROJECTION, 0..1, [0; 4]);
-                let precondition = |recorder: &mut Recorder<'_>| preconditioner.record(recorder, false);
-                let solve = conjugate_gradient::record(
-                    recorder,
-                    &conjugate_gradient::EDGES,
-                    edges,
-                    words,
-                    inner,
-                    apply,
-                    precondition,
-                );
+                let solve = preconditioner.solve(recorder, inner, &AIM_PROJECTION);
                 recorder.dispatch(&APPLY_MULTIPLIERS, Domain::VERTICES);
                 solve
             });
@@ -389,7 +376,7 @@ impl Solver for FastProjection {
 
 impl FastProjection {
     /// What `Auto` and a form that the mesh does not allow stand for.
-    fn resolved(&self, recorder: &Recorder<'_>) -> Preconditioner {
+    pub(crate) fn resolved(&self, recorder: &Recorder<'_>) -> Preconditioner {
         match (self.preconditioner, recorder.families().len()) {
             (Preconditioner::Jacobi, _) => Preconditioner::Jacobi,
             (Preconditioner::Auto | Preconditioner::LinesSchur, 2) => Preconditioner::LinesSchur,
@@ -400,7 +387,7 @@ impl FastProjection {
 
 impl Preconditioner {
     /// Iterations of a linear solve at most, unless the caller says otherwise.
-    fn most_iterations(self, recorder: &Recorder<'_>) -> u32 {
+    pub(crate) fn most_iterations(self, recorder: &Recorder<'_>) -> u32 {
         let edges = recorder.sizes().edges() as u32;
         match self {
             Self::Jacobi if recorder.locked() > 0 => LOCKED_DIAGONAL,
@@ -408,6 +395,17 @@ impl Preconditioner {
             Self::Lines if !recorder.is_woven() => PIECES,
             _ => edges + edges / 4 + 8,
         }
+    }
+
+    /// Records the solve of A μ = r for a system that was set up in `directions` and `residuals` and restarted; `aim`
+    /// writes where it ends. Returns the guard word of its loop.
+    pub(crate) fn solve(self, recorder: &mut Recorder<'_>, inner: u32, aim: &'static Kernel) -> u32 {
+        let (edges, words) = (recorder.sizes().edges() as u32, self.words(recorder));
+        self.start(recorder);
+        reduce::record(recorder, &reduce::SUM_PARTIALS, words, sums::RESIDUAL);
+        recorder.dispatch_range(aim, 0..1, [0; 4]);
+        let precondition = |recorder: &mut Recorder<'_>| self.record(recorder, false);
+        conjugate_gradient::record(recorder, &conjugate_gradient::EDGES, edges, words, inner, apply, precondition)
     }
 
     /// Elements that r·z and r·r run over: in the Schur form those of the first family, because r is 0 in the other.

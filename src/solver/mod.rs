@@ -32,6 +32,7 @@ pub mod jacobi;
 pub mod line_preconditioner;
 pub mod line_solve;
 pub(crate) mod places;
+pub mod tangent;
 pub mod warm_start;
 pub mod windows;
 pub mod yarn_projection;

@@ -13,6 +13,7 @@ pub(crate) mod distance;
 pub(crate) mod edge;
 pub mod elastic;
 pub mod fields;
+pub(crate) mod filter;
 pub(crate) mod freedom;
 pub mod hold;
 pub mod integrate;
@@ -138,6 +139,7 @@ pub(crate) const FIELDS: &[&[Spec]] = &[
     bending::FIELDS,
     contact::FIELDS,
     elastic::FIELDS,
+    filter::FIELDS,
     freedom::FIELDS,
     hold::FIELDS,
     integrate::FIELDS,

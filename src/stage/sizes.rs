@@ -62,6 +62,8 @@ impl Domain {
     pub const PLOTS: Self = Self::Counted(26);
     /// Where the vertices of each plot begin, and the vertices.
     pub const PLOT_WORDS: Self = Self::Counted(27);
+    /// Words of a host's positions or velocities, where a filter takes them.
+    pub const FILTERED: Self = Self::Counted(31);
 }
 
 impl Sizes {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::subjects::{
-    FRAME, crowded, everything_else, heaped, landing, moving, resting, solvers, tangled, warm, windy, with,
+    FRAME, crowded, everything_else, filtering, heaped, landing, moving, resting, solvers, tangled, warm, windy, with,
 };
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
+use crate::cloth::filter::{FilterSettings, Layout};
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
 use crate::cloth::{Cloth, FrameInput, PinTarget};
@@ -101,6 +102,20 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
         let cloth = moving(scene::curtain(WINDOWED)?, settings)?;
         compare_reaching(subject, &cloth, MOST / 4, "project_diagonal", |_, _| Ok(true))
     }));
+    list.push(Check::new("kernels/auto/tangent-velocities", |subject| {
+        let method = few(Method::default()).map_err(Failure::new)?;
+        let settings = Settings { method, tangent_velocities: true, ..Default::default() };
+        compare_reaching(subject, &after_ten_frames(scene::hang(SIZE)?, settings)?, MOST, "apply_rates", |_, _| {
+            Ok(true)
+        })
+    }));
+    for layout in [Layout::Padded, Layout::Packed] {
+        list.push(Check::new(format!("kernels/auto/filter-{layout:?}").to_lowercase(), move |subject| {
+            let method = few(Method::default()).map_err(Failure::new)?;
+            let cloth = filtering(SIZE, FilterSettings { method, layout, ..Default::default() })?;
+            compare_reaching(subject, &cloth, u64::MAX, "release", |_, _| Ok(true))
+        }));
+    }
     list.push(Check::new("kernels/yarn-sweep/everything-else", |subject| {
         compare(subject, &after_ten_frames(scene::hang(12)?, everything_else())?, MOST)
     }));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::cloth::filter::{Filter, FilterSettings};
 use crate::cloth::hold::Hold;
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
@@ -171,6 +172,22 @@ pub fn heaped(size: u32, settings: Settings) -> Result<Cloth> {
         cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
     }
     Ok(cloth)
+}
+
+/// The step of a velocity filter, on the CPU, between two pins that are led and vertices that are thrown about.
+///
+/// # Errors
+/// As [`Filter::on_cpu`] and [`Filter::filter`].
+pub fn filtering(size: u32, settings: FilterSettings) -> Result<Cloth> {
+    let mesh = scene::hang(size)?.mesh;
+    let positions = mesh.positions().to_vec();
+    let mut filter = Filter::on_cpu(mesh, settings)?;
+    // Well spread over −1 … 1 m/s, and the same in every run.
+    let part = |word: u32| (word.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1u32 << 23) as f32 - 1.0;
+    let mut velocities: Vec<[f32; 3]> =
+        (0..positions.len() as u32).map(|v| [0, 1, 2].map(|axis| part(3 * v + axis + 1))).collect();
+    filter.filter(&positions, &mut velocities, FRAME)?;
+    Ok(filter.into_cloth())
 }
 
 /// Sheets that pass through each other, in a frame in which they are drawn apart, a corner held; on the CPU.

@@ -121,6 +121,9 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
     }
     cloths.push(("own heap".into(), own_heap(size)));
     cloths.push(("tangled".into(), tangled(size)));
+    let settings = Settings { tangent_velocities: true, ..Default::default() };
+    cloths.push(("tangent".into(), cpu(taut::scene::hang(size).expect("a scene"), settings)));
+    cloths.push(("filter".into(), taut::validate::filtering(size, Default::default()).expect("the filter works")));
     for (name, elasticity) in
         [("explicit", Elasticity::Explicit), ("implicit", Elasticity::Implicit), ("diagonals", Elasticity::Diagonals)]
     {

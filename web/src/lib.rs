@@ -25,7 +25,11 @@ pub fn start() {
 /// Names of the scenes that `Cloth.open` knows.
 #[wasm_bindgen(js_name = sceneNames)]
 pub fn scene_names() -> Vec<String> {
-    [&taut::scene::NAMES[..], &taut::scene::LAYERED].concat().into_iter().map(str::to_owned).collect()
+    [&taut::scene::NAMES[..], &taut::scene::LAYERED, &taut::scene::WORN]
+        .concat()
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Names of the solvers.

@@ -89,6 +89,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     budget: f64,
 
+    /// Figures of `paper`, with commas between; all of them unless said otherwise
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=6))]
+    figures: Vec<u32>,
+
     /// Write the results as JSON to this file (schema: `taut bench --schema`)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,

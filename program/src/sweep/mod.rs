@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use taut::Cancel;
 use taut::engine::checksum::Checksum;
 use taut::io::export::Target;
-use taut::scene::LAYERED;
+use taut::scene::{LAYERED, WORN};
 
 use crate::options::{self, SubjectOptions};
 use crate::output::{self, count, duration};
@@ -204,7 +204,8 @@ impl<'a> Sweep<'a> {
                 subject.own.mesh.is_none(),
                 "--set {key} is a key of a scene file: one can name the mesh of --mesh"
             );
-            let layered = LAYERED.contains(&subject.scene.as_str());
+            let name = subject.scene.as_str();
+            let layered = LAYERED.contains(&name) || WORN.contains(&name);
             ensure!(!layered, "--set {key} is a key of a scene file, and the scene {} cannot be one", subject.scene);
         }
         // What a scene file says about its own files is for one run; here every run would write to them.

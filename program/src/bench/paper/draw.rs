@@ -1,8 +1,9 @@
-//! A drawing of two shapes of one cloth side by side, for figure 6.
+//! A drawing of shapes of one cloth side by side, for figures 1 and 6.
 
 use std::fmt::Write;
 
-use super::shape::Shapes;
+use taut::Scene;
+
 use crate::bench::plot::escaped;
 use crate::bench::results::ResultFile;
 
@@ -14,24 +15,42 @@ const TOP: f64 = 70.0;
 const BOTTOM: f64 = 440.0;
 const MARGIN: f64 = 24.0;
 
-/// The shapes, seen from in front and a little from above, each in its half.
+/// Shapes of one cloth.
+#[derive(Clone, Debug)]
+pub(super) struct Shapes {
+    pub(super) scene: Scene,
+    pub(super) title: String,
+    pub(super) panels: Vec<Panel>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct Panel {
+    pub(super) name: String,
+    /// m.
+    pub(super) positions: Vec<[f64; 3]>,
+}
+
+/// The shapes, seen from in front and a little from above, side by side.
 pub(super) fn draw(shapes: &Shapes, file: &ResultFile) -> String {
-    let seen: [Vec<[f64; 3]>; 2] = shapes.positions.each_ref().map(|positions| positions.iter().map(view).collect());
+    let seen: Vec<Vec<[f64; 3]>> =
+        shapes.panels.iter().map(|panel| panel.positions.iter().map(view).collect()).collect();
     let [low, high] = extent(seen.iter().flatten());
-    let half = WIDTH / 2.0;
-    let scale = ((half - 2.0 * MARGIN) / (high[0] - low[0])).min((BOTTOM - TOP) / (high[1] - low[1]));
+    let part = WIDTH / seen.len().max(1) as f64;
+    let scale = ((part - 2.0 * MARGIN) / (high[0] - low[0])).min((BOTTOM - TOP) / (high[1] - low[1]));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
          font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"#222222\">\n\
-         <title>The same cloth by two methods</title>\n\
-         <rect x=\"0\" y=\"0\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n"
+         <title>{}</title>\n\
+         <rect x=\"0\" y=\"0\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n",
+        escaped(&shapes.title)
     );
-    svg += &text(12.0, 26.0, 15.0, &format!("The cloth after {:.2} s", shapes.time));
-    for (index, (name, seen)) in ["Fast projection", "ICD"].iter().zip(&seen).enumerate() {
-        let left = half * index as f64;
-        let middle = left + half / 2.0 - scale * f64::midpoint(low[0], high[0]);
+    svg += &text(12.0, 26.0, 15.0, &shapes.title);
+    for (index, (panel, seen)) in shapes.panels.iter().zip(&seen).enumerate() {
+        let left = part * index as f64;
+        let middle = left + part / 2.0 - scale * f64::midpoint(low[0], high[0]);
         let place = |point: &[f64; 3]| [middle + scale * point[0], TOP + scale * (high[1] - point[1])];
-        svg += &text(left + MARGIN, 54.0, 12.0, name);
+        svg += &text(left + MARGIN, 54.0, 12.0, &panel.name);
         svg += &faces(shapes, seen, place);
     }
     if let Some(banner) = file.banner() {
@@ -104,6 +123,6 @@ fn extent<'a>(points: impl Iterator<Item = &'a [f64; 3]>) -> [[f64; 2]; 2] {
     [low, high]
 }
 
-fn text(x: f64, y: f64, size: f64, words: &str) -> String {
+pub(super) fn text(x: f64, y: f64, size: f64, words: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\">{}</text>\n", escaped(words))
 }

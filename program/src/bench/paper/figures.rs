@@ -6,8 +6,8 @@ use taut::reference::{System, unknown_count};
 use taut::{Cancel, Method, Scene, YarnSweep, scene};
 
 use super::attempt::{Contest, FPS, Reference};
-use super::record::{Detail, Ending, Finding};
-use super::{CHAIN, CLOTH, FAST, draw, residual, shape};
+use super::record::{Detail, Ending, Finding, Paper};
+use super::{CHAIN, CLOTH, FAST, draw, relaxed, residual, shape, singular};
 use crate::bench::measure::Bench;
 use crate::bench::results::{CPU, ResultFile, Row};
 use crate::bench::statistics::growth;
@@ -22,6 +22,8 @@ fn contestants() -> Vec<String> {
 /// What is run.
 #[derive(Clone, Debug)]
 struct Plan {
+    patch_size: u32,
+    patch_frames: u32,
     residual_size: u32,
     residual_frames: u32,
     residual_substeps: Vec<u32>,
@@ -40,11 +42,14 @@ struct Plan {
     solvers: Vec<String>,
     repetitions: u32,
     budget: f64,
+    /// Those that were asked for; none stands for all.
+    figures: Vec<u32>,
 }
 
 impl Plan {
     fn new(options: &Options) -> Self {
         let mut plan = if options.quick { Self::quick() } else { Self::full() };
+        plan.figures.clone_from(&options.figures);
         plan.limit = options.strain;
         if let (false, Some(largest)) = (options.quick, options.sizes.iter().max()) {
             plan.cloth_sizes.clone_from(&options.sizes);
@@ -59,9 +64,15 @@ impl Plan {
         plan
     }
 
+    fn shows(&self, figure: u32) -> bool {
+        self.figures.is_empty() || self.figures.contains(&figure)
+    }
+
     /// 80 vertices and 71 × 71 are the paper's; its figure 5b ends at about 10⁴ vertices.
     fn full() -> Self {
         Self {
+            patch_size: 11,
+            patch_frames: 480,
             residual_size: 16,
             residual_frames: 60,
             residual_substeps: vec![2, 4, 8, 16, 32],
@@ -79,11 +90,14 @@ impl Plan {
             solvers: contestants(),
             repetitions: 1,
             budget: 5.0,
+            figures: Vec::new(),
         }
     }
 
     fn quick() -> Self {
         Self {
+            patch_size: 5,
+            patch_frames: 120,
             residual_size: 8,
             residual_frames: 12,
             residual_substeps: vec![4, 8, 16],
@@ -173,7 +187,8 @@ pub(crate) fn run(
     cancel: &Cancel,
 ) -> Result<Vec<(String, String)>> {
     let plan = Plan::new(options);
-    let (chain, cloth) = (chain_runs(&plan, places)?, cloth_runs(&plan, places)?);
+    let chain = if plan.shows(4) { chain_runs(&plan, places)? } else { Vec::new() };
+    let cloth = if plan.shows(5) { cloth_runs(&plan, places)? } else { Vec::new() };
     let runs = chain.iter().chain(&cloth).map(Vec::len).sum::<usize>();
     let steps = plan.residual_substeps.len() + (1 + plan.repetitions as usize) * runs + 1;
     let bar = progress(steps as u64);
@@ -181,17 +196,38 @@ pub(crate) fn run(
         bar.set_message(words);
         bar.inc(1);
     };
-    let mut paper = residual::figure(plan.residual_size, plan.residual_frames, &plan.residual_substeps, cancel, tick)?;
+    let mut drawings = Vec::new();
+    let mut paper = Paper::default();
+    if plan.shows(1) {
+        let message = |words: String| bar.set_message(words);
+        let (sags, patches) = relaxed::figure(plan.patch_size, plan.patch_frames, cancel, message)?;
+        drawings.extend(patches.map(|patches| ("paper-1-shapes.svg".to_owned(), draw::draw(&patches, file))));
+        paper.findings.extend(sags);
+    }
+    if plan.shows(2) {
+        let (lengths, steps) = singular::figure()?;
+        drawings.push(("paper-2.svg".to_owned(), singular::draw(&steps, file)));
+        paper.findings.extend(lengths);
+    }
+    if plan.shows(3) {
+        let substeps = &plan.residual_substeps;
+        let found = residual::figure(plan.residual_size, plan.residual_frames, substeps, cancel, tick)?;
+        paper.curves.extend(found.curves);
+        paper.findings.extend(found.findings);
+    }
     // One task after the other, so that an interruption leaves whole ones.
     let tasks = chain.into_iter().map(|runs| (CHAIN, runs)).chain(cloth.into_iter().map(|runs| (CLOTH, runs)));
     for (suite, runs) in tasks {
         let rows = measure(suite, runs, &plan, places, file, cancel, &bar)?;
         file.rows.extend(rows);
     }
-    paper.findings.extend(chain_findings(&plan, &file.rows));
-    paper.findings.extend(cloth_findings(&plan, &file.rows)?);
-    let mut drawings = Vec::new();
-    if !cancel.is_cancelled() {
+    if plan.shows(4) {
+        paper.findings.extend(chain_findings(&plan, &file.rows));
+    }
+    if plan.shows(5) {
+        paper.findings.extend(cloth_findings(&plan, &file.rows)?);
+    }
+    if plan.shows(6) && !cancel.is_cancelled() {
         let tick = |words: String| bar.set_message(words);
         // Two methods at once, and of several steps only the last counts.
         let budget = 4.0 * plan.budget;

@@ -1,12 +1,15 @@
-//! `taut bench paper`: figures 3 to 6 of Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*, measured
+//! `taut bench paper`: figures 1 to 6 of Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*, measured
 //! again, with this crate's own solvers beside the methods of the paper.
 //!
 //! | Module | Figure |
 //! |---|---|
 //! | `figures` | runs all of them |
+//! | `relaxed` | 1: how deep a patch hangs |
+//! | `singular` | 2: four steps that SHAKE cannot do |
 //! | `residual` | 3: what is left of the equation of motion |
 //! | `attempt` | 4 and 5: the methods that are compared, each at its own step |
-//! | `shape`, `draw` | 6: fast projection against ICD |
+//! | `shape` | 6: fast projection against ICD |
+//! | `draw` | shapes of 1 and 6 |
 //! | [`tell`] | tables and plots |
 //! | [`record`] | what a result file gets |
 //!
@@ -24,9 +27,13 @@ mod draw;
 mod figures;
 pub(crate) mod record;
 #[cfg(feature = "validate")]
+mod relaxed;
+#[cfg(feature = "validate")]
 mod residual;
 #[cfg(feature = "validate")]
 mod shape;
+#[cfg(feature = "validate")]
+mod singular;
 pub(crate) mod tell;
 
 #[cfg(not(feature = "validate"))]

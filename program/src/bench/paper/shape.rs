@@ -7,6 +7,7 @@ use taut::reference::{Fabric, ImplicitDirection, Projector};
 use taut::{Cancel, Scene, scene};
 
 use super::attempt::{FPS, Reference};
+use super::draw::{Panel, Shapes};
 use super::figures::finding;
 use super::record::{Curve, Finding, Paper};
 
@@ -15,16 +16,6 @@ const SUBSTEPS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 /// Newton's method of ICD ends when no component of F is larger \[m\]: it is the solution to compare with.
 const RESIDUAL: f64 = 1e-9;
 const ITERATIONS: usize = 30;
-
-/// Two shapes of one cloth.
-#[derive(Clone, Debug)]
-pub(super) struct Shapes {
-    pub(super) scene: Scene,
-    /// By fast projection, then by ICD \[m\].
-    pub(super) positions: [Vec<[f64; 3]>; 2],
-    /// When \[s\].
-    pub(super) time: f64,
-}
 
 /// What was found along one motion.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +45,9 @@ pub(super) fn figure(
             continue;
         }
         let time = motion.time.last().copied().unwrap_or_default();
-        let shapes = Shapes { scene, positions, time };
+        let panels = ["Fast projection", "ICD"].into_iter().zip(positions);
+        let panels = panels.map(|(name, positions)| Panel { name: name.to_owned(), positions }).collect();
+        let shapes = Shapes { scene, title: format!("The cloth after {time:.2} s"), panels };
         let shown = !motion.failed && time > 0.0;
         return Ok((describe(motion, substeps), shown.then_some(shapes)));
     }
@@ -98,7 +91,6 @@ fn follow(
     cancel: &Cancel,
 ) -> Result<(Motion, [Vec<[f64; 3]>; 2])> {
     let mut fabrics = [Fabric::new(scene)?, Fabric::new(scene)?];
-    let active = fabrics[0].system.active_edges();
     let implicit = ImplicitDirection { limit, force_limit: RESIDUAL, budget: ITERATIONS, at_least: 1 };
     let mut projectors: [Box<dyn Projector>; 2] =
         [Reference::FastProjection.projector(&fabrics[0].system, limit, 0.0), Box::new(implicit)];
@@ -107,9 +99,12 @@ fn follow(
     let clock = Instant::now();
     let mut motion = Motion::default();
     'frames: for frame in 1..=frames {
-        for (fabric, projector) in fabrics.iter_mut().zip(&mut projectors) {
+        let mut found = [0.0f64; 2];
+        for ((fabric, projector), strain) in fabrics.iter_mut().zip(&mut projectors).zip(&mut found) {
             for _ in 0..substeps {
-                let passed = fabric.step(h, projector.as_mut()).is_ok_and(|projection| projection.failure.is_none());
+                let projection = fabric.step(h, projector.as_mut());
+                let passed = projection.as_ref().is_ok_and(|projection| projection.failure.is_none());
+                *strain = projection.map_or(f64::NAN, |projection| projection.strain);
                 if cancel.is_cancelled() || clock.elapsed().as_secs_f64() > budget {
                     break 'frames;
                 }
@@ -125,8 +120,8 @@ fn follow(
         motion.time.push(f64::from(frame) / FPS);
         motion.largest.push(distances.iter().copied().fold(0.0, f64::max) / side);
         motion.mean_square.push((squares / distances.len() as f64).sqrt() / side);
-        for (strains, fabric) in motion.strains.iter_mut().zip(&fabrics) {
-            strains.push(active.iter().map(|&edge| fabric.system.strain(edge).abs()).fold(0.0, f64::max));
+        for (strains, strain) in motion.strains.iter_mut().zip(found) {
+            strains.push(strain);
         }
     }
     Ok((motion, fabrics.map(|fabric| fabric.system.positions)))
