@@ -25,6 +25,8 @@
 //! Newton's method on the implicit constraint direction, [`Shake`] along the direction at the start of the step,
 //! [`Linearized`] by one linear solve there, and [`ImplicitSprings`] only as far as a stiffness pulls. [`step`] is one
 //! step of symplectic Euler around any of them, [`rattle_step`] the one of RATTLE; [`run`] makes many and measures.
+//! [`CompliantStep`] is one of constraints that give way, by the whole system and by its Schur complement, with the
+//! geometric stiffness or without.
 //! [`Fabric`] is a scene of this crate as such a system, with its shear springs.
 //! [`modified_pcg()`] is the implicit elastic step of Baraff & Witkin (1998) with held particles.
 //!
@@ -33,6 +35,7 @@
 
 #![expect(clippy::expect_used, reason = "indices made here are in range; out of memory ends a reference run")]
 
+mod compliance;
 mod fabric;
 mod fast_projection;
 mod implicit_direction;
@@ -45,6 +48,7 @@ mod shake;
 mod springs;
 mod system;
 
+pub use compliance::{CompliantSolution, CompliantStep, Measure, geometric_stiffness};
 pub use fabric::Fabric;
 pub use faer;
 pub use fast_projection::FastProjection;
