@@ -58,6 +58,7 @@
 //! | section 5.3: modified conjugate gradients | [`stage::elastic`], [`stage::conjugate_gradient`] |
 //! | section 5.4: constraint forces | [`stage::elastic`], `bear_elastic` |
 //! | Müller et al. 2007, Provot 1995: projection of single edges | [`solver::gauss_seidel`], [`solver::jacobi`] |
+//! | Tournier et al. 2015, Macklin et al. 2016, eq. (18): compliance, ropes, springs with ends | [`stage::law`] |
 //! | Bergou et al. 2006, Grinspun et al. 2003: bending | [`stage::bending`], [`mesh::bending`] |
 //!
 //! # In a renderer

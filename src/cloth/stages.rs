@@ -14,6 +14,7 @@ use crate::stage::elastic::{self, Elastic};
 use crate::stage::hold::Holds;
 use crate::stage::integrate::{Commit, Predict, Relocate, Remember};
 use crate::stage::load::{ForgetTension, Meter};
+use crate::stage::multipliers::{BeginLaws, EndLaws};
 use crate::stage::normals::Normals;
 use crate::stage::recorder::Moment;
 use crate::stage::rest::Rest;
@@ -84,6 +85,9 @@ impl<'a> Stages<'a> {
         if let Some(band) = settings.area_limit {
             stages.push((phase::PROJECTION, Box::new(AreaLimit { band })));
         }
+        if sizes.lawful() {
+            stages.push((phase::PROJECTION, Box::new(BeginLaws)));
+        }
         if collides || own {
             let rounds = settings.contact_rounds;
             stages.push((phase::PROJECTION, Box::new(Alternate { solver, solids: collides, own, rounds })));
@@ -92,6 +96,9 @@ impl<'a> Stages<'a> {
         }
         if moment.last_substep {
             stages.push((phase::PROJECTION, Box::new(TakeBest)));
+        }
+        if sizes.lawful() {
+            stages.push((phase::PROJECTION, Box::new(EndLaws)));
         }
         stages.push((phase::COMMIT, Box::new(Commit)));
         if collides {

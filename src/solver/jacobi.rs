@@ -24,6 +24,7 @@ use crate::engine::source::Source;
 use crate::error::Result;
 use crate::mesh::Link;
 use crate::solver::Solver;
+use crate::solver::lawful_edges::CORRECT_LAWFUL_EDGE;
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, stretch_of};
 use crate::stage::fields::{Clock, Frame, Vertex};
@@ -92,9 +93,10 @@ impl Stage for Jacobi {
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let per_check = self.sweeps_per_check.min(self.sweeps);
+        let correct = if recorder.sizes().lawful() { &CORRECT_LAWFUL_EDGE } else { &CORRECT_EDGE };
         recorder.repeat(self.sweeps / per_check, |recorder| {
             for _ in 0..per_check {
-                recorder.dispatch(&CORRECT_EDGE, Domain::EDGES);
+                recorder.dispatch(correct, Domain::EDGES);
                 recorder.dispatch(&GATHER_CORRECTIONS, Domain::VERTICES);
             }
             strain::record(recorder, per_check, 0);
@@ -160,7 +162,7 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 /// What is taken of a proposal, at both ends alike: all edges count there, in range or not.
-fn share(jacobi: &JacobiLive, edge_incidence: &[u32], edge: &Link) -> f32 {
+pub(super) fn share(jacobi: &JacobiLive, edge_incidence: &[u32], edge: &Link) -> f32 {
     let [tail, head] = [edge.tail as usize, edge.head as usize].map(|v| edge_incidence[v + 1] - edge_incidence[v]);
     jacobi.relaxation / (tail.max(head) as f32 + jacobi.blend)
 }

@@ -16,8 +16,10 @@ pub mod fields;
 pub(crate) mod freedom;
 pub mod hold;
 pub mod integrate;
+pub mod law;
 pub mod load;
 pub(crate) mod magnitude;
+pub mod multipliers;
 pub mod normals;
 pub mod parameter;
 pub mod phase;
@@ -141,6 +143,7 @@ pub(crate) const FIELDS: &[&[Spec]] = &[
     freedom::FIELDS,
     hold::FIELDS,
     integrate::FIELDS,
+    law::FIELDS,
     rest::FIELDS,
     self_collision::FIELDS,
     wind::FIELDS,
