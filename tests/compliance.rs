@@ -297,15 +297,47 @@ fn cloth_without_laws_runs_what_it_ran() {
 fn every_law_agrees_between_the_backends() {
     for gpu in gpus() {
         for (solver, method) in methods() {
-            let settings = Settings { method, ..Default::default() };
+            let settings = Settings { method, stretch_rate: Some(1e-3), ..Default::default() };
             let cloth = lawful(9, settings);
             let mut fields = cloth.fields().unwrap().clone();
             let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 300);
             let agreement = agreement.unwrap_or_else(|error| panic!("{} {solver}: {error}", name(&gpu)));
-            for kernel in ["forget_multiplier", "measure_lawful_strain"] {
+            for kernel in ["forget_multiplier", "measure_lawful_strain", "limit_stretch_rate"] {
                 assert!(agreement.kernels.contains(&kernel), "{solver} {kernel}: {agreement:?}");
             }
         }
+    }
+}
+
+/// An edge that is pulled by half of its length grows by a tenth of the length that it has, step by step.
+#[test]
+fn an_edge_grows_by_its_rate() {
+    let scene = hanging(1.0, &[(compliant(1e-6), 0.5)]);
+    let settings = Settings {
+        stretch_rate: Some(0.1),
+        gravity: [0.0; 3],
+        substeps: Substeps::Fixed(1),
+        strain_limit: 0.9,
+        ..Default::default()
+    };
+    for (place, mut cloth) in somewhere(&scene, &settings, true) {
+        let mut wanted = 1.0;
+        for step in 0..5 {
+            let (positions, extent) = (cloth.snapshot().unwrap().positions, lengths(&cloth)[0]);
+            let speed = -0.5 * extent as f32 / FRAME;
+            cloth.set_state(&positions, &[[0.0; 3], [0.0, speed, 0.0]]).unwrap();
+            cloth.step(&frame(FRAME)).unwrap();
+            wanted *= 1.1;
+            let found = lengths(&cloth)[0];
+            assert!((found - wanted).abs() < 1e-6 * wanted, "{place} step {step}: {found} m, not {wanted}");
+        }
+        // Without a limit it grows by half.
+        cloth.change(|settings| settings.stretch_rate = None).unwrap();
+        let positions = cloth.snapshot().unwrap().positions;
+        let speed = -0.5 * wanted as f32 / FRAME;
+        cloth.set_state(&positions, &[[0.0; 3], [0.0, speed, 0.0]]).unwrap();
+        cloth.step(&frame(FRAME)).unwrap();
+        assert!((lengths(&cloth)[0] - 1.5 * wanted).abs() < 1e-5, "{place}");
     }
 }
 
@@ -387,16 +419,20 @@ fn scene_files_have_laws() {
         stiffness = 40.0
         min = 0.9
         max = 1.1
+        [solver]
+        stretch_rate = 0.1
     "#;
     let scene = Scene::from_toml(text, None).unwrap();
     let kinds = scene.mesh.edge_kinds();
     assert!(kinds.contains(&EdgeKind::Rope) && kinds.contains(&EdgeKind::Inextensible));
     assert!(kinds.contains(&EdgeKind::Limited { stiffness: 40.0, min: 0.9, max: 1.1 }));
+    assert_eq!(scene.settings.stretch_rate, Some(0.1));
     let refusals = [
         ("kind = \"rope\"", "kind = \"rope\"\nstiffness = 1.0", "cloth.overrides[0].stiffness"),
         ("kind = \"rope\"", "kind = \"rope\"\nmin = 0.5", "cloth.overrides[0].min"),
         ("max = 1.1", "max = 0.5", "cloth.overrides[1].max"),
         ("stretch = 250.0", "stretch = -1.0", "cloth.stretch"),
+        ("stretch_rate = 0.1", "stretch_rate = 0.0", "solver.stretch_rate"),
     ];
     for (from, to, key) in refusals {
         let error = Scene::from_toml(&text.replace(from, to), None).unwrap_err().to_string();

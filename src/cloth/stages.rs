@@ -21,6 +21,7 @@ use crate::stage::rest::Rest;
 use crate::stage::self_collision::{BeginOwn, Calm, Detect, EndOwn, Tangles};
 use crate::stage::springs::Springs;
 use crate::stage::strain::TakeBest;
+use crate::stage::stretch_rate::StretchRate;
 use crate::stage::wind::Blowing;
 use crate::stage::{self, Stage};
 use crate::stage::{Recorder, phase};
@@ -84,6 +85,9 @@ impl<'a> Stages<'a> {
         }
         if let Some(band) = settings.area_limit {
             stages.push((phase::PROJECTION, Box::new(AreaLimit { band })));
+        }
+        if let Some(rate) = settings.stretch_rate {
+            stages.push((phase::PROJECTION, Box::new(StretchRate { rate })));
         }
         if sizes.lawful() {
             stages.push((phase::PROJECTION, Box::new(BeginLaws)));

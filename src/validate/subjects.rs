@@ -246,7 +246,13 @@ pub fn everything_else() -> Settings {
 /// Gusts from aside, triangles that may not shear much, and the start of every frame kept.
 pub fn windy() -> Settings {
     let wind = Wind { velocity: [2.0, 1.0, 5.0], gust: 0.5, ..Default::default() };
-    Settings { wind: Some(wind), area_limit: Some([0.99, 1.01]), keep_previous: true, ..Default::default() }
+    Settings {
+        wind: Some(wind),
+        area_limit: Some([0.99, 1.01]),
+        stretch_rate: Some(1e-3),
+        keep_previous: true,
+        ..Default::default()
+    }
 }
 
 #[cfg(test)]

@@ -167,6 +167,7 @@ impl Builder<'_> {
             | "middle_strain"
             | "stretch_min"
             | "stretch_max"
+            | "stretch_rate"
             | "area_limit"
             | "substeps"
             | "contact_rounds"

@@ -711,6 +711,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
         "strain_limit",
         "stretch_max",
         "stretch_min",
+        "stretch_rate",
         "substeps",
     ];
     let known: Vec<&str> = own.into_iter().chain(solver_tables()).collect();
@@ -719,6 +720,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
     settings.middle_strain = table.get("middle_strain").map(|value| value.number()).transpose()?;
     table.set("stretch_min", &mut settings.stretch_min)?;
     table.set("stretch_max", &mut settings.stretch_max)?;
+    settings.stretch_rate = table.get("stretch_rate").map(|value| value.number()).transpose()?;
     settings.area_limit = table.get("area_limit").map(|value| value.numbers()).transpose()?;
     table.set_count("contact_rounds", &mut settings.contact_rounds)?;
     table.set("rest_speed", &mut settings.rest_speed)?;

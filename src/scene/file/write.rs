@@ -381,6 +381,7 @@ fn solver(page: &mut Page, settings: &Settings) {
     if let Some(limit) = settings.area_limit {
         page.line("area_limit", &list(&limit), "of triangles, relative to rest");
     }
+    page.option("stretch_rate", settings.stretch_rate, "largest change of an edge in a substep, as a part of it");
     match settings.elasticity {
         Elasticity::Auto => {}
         Elasticity::Explicit => page.line("elasticity", "\"explicit\"", ""),
