@@ -23,14 +23,34 @@ fn in_band(length: f32, rest: f32) -> bool {
 struct Stretch { d: vec3<f32>, extent: f32, n: vec3<f32>, wanted: f32, w: f32 }
 
 fn stretch_of(edge: Link) -> Stretch {
-    var stretch: Stretch;
-    stretch.d = between(edge.tail, edge.head);
-    stretch.extent = length(stretch.d);
-    stretch.wanted = banded_length(stretch.extent, edge.rest);
+    let stretch = length_of(edge);
     // A collapsed edge has no direction; one within its band is bitwise untouched.
     if (stretch.extent < COLLAPSED * edge.rest || in_band(stretch.extent, edge.rest)) {
         return stretch;
     }
+    return aimed(stretch, edge);
+}
+
+// The same of an edge with a law of its own, which knows no band.
+fn bare_stretch_of(edge: Link) -> Stretch {
+    let stretch = length_of(edge);
+    if (stretch.extent < COLLAPSED * edge.rest) {
+        return stretch;
+    }
+    return aimed(stretch, edge);
+}
+
+fn length_of(edge: Link) -> Stretch {
+    var stretch: Stretch;
+    stretch.d = between(edge.tail, edge.head);
+    stretch.extent = length(stretch.d);
+    stretch.wanted = banded_length(stretch.extent, edge.rest);
+    return stretch;
+}
+
+// With a direction, and w where something can be done.
+fn aimed(given: Stretch, edge: Link) -> Stretch {
+    var stretch = given;
     stretch.n = stretch.d * (1.0 / stretch.extent);
     let tail = vertices[edge.tail].inverse_mass;
     let head = vertices[edge.head].inverse_mass;

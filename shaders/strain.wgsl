@@ -11,15 +11,17 @@
 @group(0) @binding(6) var<storage, read> remainders: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> edge_limits: array<f32>;
 
+// Of the positions as they will be committed, rounded: the limit is promised for those.
+fn committed_length(edge: Link) -> f32 {
+    let head = vertices[edge.head].position + displacements[edge.head].xyz;
+    return length(head - (vertices[edge.tail].position + displacements[edge.tail].xyz));
+}
+
 fn strain_of(edge: Link) -> f32 {
-    let a = vertices[edge.tail];
-    let b = vertices[edge.head];
-    if (a.inverse_mass + b.inverse_mass == 0.0) {
+    if (vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass == 0.0) {
         return 0.0;
     }
-    // Of the positions as they will be committed, rounded: the limit is promised for those.
-    let d = (b.position + displacements[edge.head].xyz) - (a.position + displacements[edge.tail].xyz);
-    let extent = length(d);
+    let extent = committed_length(edge);
     return abs(extent - banded_length(extent, edge.rest)) / edge.rest;
 }
 
@@ -78,6 +80,28 @@ fn measure_limited_strain(invocation: Invocation) {
         strain = strain_of(edges[e]) * measure_of(edge_limits[e]);
     }
     note(invocation, strain);
+}
+
+// The same where edges have laws of their own, between whose ends strain is no measure of what is left to be done.
+@compute @workgroup_size(GROUP)
+fn measure_lawful_strain(invocation: Invocation) {
+    if (!running()) {
+        return;
+    }
+    let e = element(invocation);
+    var strain = 0.0;
+    if (e < range.end && e < range.arguments.x) {
+        strain = lawful_strain_of(edges[e], edge_laws[e]) * measure_of(edge_limits[e]);
+    }
+    note(invocation, strain);
+}
+
+fn lawful_strain_of(edge: Link, law: EdgeLaw) -> f32 {
+    let w = vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass;
+    if (!is_own(law) || w == 0.0) {
+        return strain_of(edge);
+    }
+    return unsolved(law, committed_length(edge), edge.rest, w, UNSOLVED);
 }
 
 // Keeps a state that was measured better than all before it.

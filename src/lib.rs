@@ -59,6 +59,8 @@
 //! | section 5.3: modified conjugate gradients | [`stage::elastic`], [`stage::conjugate_gradient`] |
 //! | section 5.4: constraint forces | [`stage::elastic`], `bear_elastic` |
 //! | Müller et al. 2007, Provot 1995: projection of single edges | [`solver::gauss_seidel`], [`solver::jacobi`] |
+//! | Tournier et al. 2015, Macklin et al. 2016, eq. (18): compliance, ropes, springs with ends | [`stage::law`] |
+//! | Provot 1995, Bridson et al. 2003: the rate of strain | [`stage::stretch_rate`] |
 //! | Bergou et al. 2006, Grinspun et al. 2003: bending | [`stage::bending`], [`mesh::bending`] |
 //!
 //! # In a renderer

@@ -154,7 +154,8 @@ fn masses() {
         let error = error(|mesh| mesh.mass = Mass::Density(bad));
         assert_error!(error, Error::OutOfRange { field: "mass.density", index: None, .. });
     }
-    let swatch = || Swatch { faces: vec![0], density: 0.1, shear: 1.0, bending: 1e-5, strain_limit: None };
+    let swatch =
+        || Swatch { faces: vec![0], density: 0.1, shear: 1.0, stretch: None, bending: 1e-5, strain_limit: None };
     for bad in [-1.0, f32::NAN, f32::INFINITY] {
         let cases = [
             ("swatches.density", Swatch { density: bad, ..swatch() }),
@@ -274,6 +275,10 @@ prop_compose! {
             Just(EdgeKind::Inextensible),
             Just(EdgeKind::Free),
             number().prop_map(|stiffness| EdgeKind::Spring { stiffness }),
+            number().prop_map(|stiffness| EdgeKind::Compliant { stiffness }),
+            Just(EdgeKind::Rope),
+            [number(), number(), number()]
+                .prop_map(|[stiffness, min, max]| EdgeKind::Limited { stiffness, min, max }),
         ],
         rest in proptest::option::of(number()),
     ) -> EdgeOverride {

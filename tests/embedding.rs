@@ -818,6 +818,7 @@ const CHANGES: &[Changing] = &[
     ("previous", true, |settings| settings.keep_previous = true),
     ("rounds", true, |settings| settings.contact_rounds = 2),
     ("area", true, |settings| settings.area_limit = Some([0.95, 1.05])),
+    ("rate", true, |settings| settings.stretch_rate = Some(0.01)),
     ("stepping", true, |settings| settings.stepping = taut::Stepping::Bdf2),
     ("solver", true, |settings| settings.method = taut::Method::GaussSeidel(Default::default())),
     ("sweeps", true, |settings| {

@@ -11,7 +11,7 @@ use taut::{Cloth, Error, Scene, Settings, Strain, Topology, scene};
 fn hung(size: u32, from: u32, limit: Option<f32>) -> Scene {
     let scene = scene::hang(size).unwrap();
     let faces = (0..(size - 1) * (size - 1)).filter(|face| face % (size - 1) >= from).collect();
-    let swatch = Swatch { faces, density: 0.2, shear: 20.0, bending: 0.0, strain_limit: limit };
+    let swatch = Swatch { faces, density: 0.2, shear: 20.0, stretch: None, bending: 0.0, strain_limit: limit };
     let mesh = Mesh::new(MeshDescriptor {
         positions: scene.mesh.positions().to_vec(),
         faces: scene.mesh.faces().to_vec(),

@@ -238,7 +238,7 @@ impl<'a> Suspect<'a> {
                 }
                 let own = match fields.specs()[word.0].domain {
                     Domain::Groups => element == (part.start - self.dispatch.range.start as usize) / GROUP,
-                    Domain::VERTICES | Domain::EDGES | Domain::SPRINGS => part.contains(&element),
+                    Domain::VERTICES | Domain::EDGES | Domain::SPRINGS | Domain::LAWS => part.contains(&element),
                     _ => false,
                 };
                 if !own && self.dispatch.kernel.pattern == Pattern::Element {
@@ -664,6 +664,31 @@ fn wind_and_areas_are_free_of_races() {
 }
 
 /// Self-collision is free of races: sums, minima and maxima of integers by atomics, in any order.
+#[test]
+fn laws_of_edges_are_free_of_races() {
+    let mut seen = BTreeSet::new();
+    for (name, method) in methods() {
+        let cloth = lawful(6, Settings { method, ..Default::default() });
+        let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
+        let runner = Runner::new(cloth.program(), &fields).expect("the program fits");
+        let mut walk = Walk { label: name, runner, random: Random(6), times: BTreeMap::new(), seen: &mut seen };
+        walk.items(&cloth.program().items, &mut fields);
+    }
+    for kernel in [
+        "forget_multiplier",
+        "add_solution",
+        "note_lawful_tension",
+        "measure_lawful_strain",
+        "project_lawful_edge",
+        "correct_lawful_edge",
+        "project_lawful_yarn",
+        "impose_law",
+        "apply_lawful_operator",
+    ] {
+        assert!(seen.contains(kernel), "{kernel} was not examined: {seen:?}");
+    }
+}
+
 #[test]
 fn self_collision_is_free_of_races() {
     // Little room: pairs that do not fit are examined, too.

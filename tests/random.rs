@@ -122,11 +122,16 @@ fn descriptor() -> impl Strategy<Value = MeshDescriptor> {
         1 => Just(Some(Weave::Sides)),
         1 => vector(-1.0..1.0).prop_map(|along| Some(Weave::Along(along))),
     ];
-    let kind = prop_oneof![
-        Just(EdgeKind::Inextensible),
-        number(0.0..100.0).prop_map(|stiffness| EdgeKind::Spring { stiffness }),
-        Just(EdgeKind::Free),
-    ];
+    let kind =
+        prop_oneof![
+            Just(EdgeKind::Inextensible),
+            number(0.0..100.0).prop_map(|stiffness| EdgeKind::Spring { stiffness }),
+            number(1.0..1000.0).prop_map(|stiffness| EdgeKind::Compliant { stiffness }),
+            Just(EdgeKind::Rope),
+            (number(0.0..100.0), number(0.5..1.0), number(1.0..1.5))
+                .prop_map(|(stiffness, min, max)| EdgeKind::Limited { stiffness, min, max }),
+            Just(EdgeKind::Free),
+        ];
     let exception = (any::<usize>(), kind, proptest::option::weighted(0.3, number(0.2..0.3)));
     let exceptions = proptest::collection::vec(exception, 0..3);
     (shape, mass, pins, number(0.0..20.0), (bending, any::<bool>()), weave, exceptions).prop_map(
@@ -745,9 +750,11 @@ fn slide(settings: &mut Settings, change: &Change) {
 
 /// Largest strain of any edge, between two pins as well, written down anew.
 fn strain(cloth: &Cloth, positions: &[[f32; 3]]) -> f64 {
-    let (least, most) = (f64::from(cloth.settings().stretch_min), f64::from(cloth.settings().stretch_max));
+    let common = [cloth.settings().stretch_min, cloth.settings().stretch_max].map(f64::from);
     let mut largest = 0.0f64;
-    for edge in cloth.mesh().edges() {
+    for (number, edge) in cloth.mesh().edges().iter().enumerate() {
+        let kind = cloth.mesh().edge_kinds().get(number).copied().unwrap_or(EdgeKind::Inextensible);
+        let [least, most] = kind.band(common);
         let [a, b] = [edge.tail, edge.head].map(|end| positions[end as usize].map(f64::from));
         let length = ((b[0] - a[0]).powi(2) + (b[1] - a[1]).powi(2) + (b[2] - a[2]).powi(2)).sqrt();
         let stretch = length / f64::from(edge.rest);

@@ -208,6 +208,7 @@ middle_strain = 0.03
 stretch_min = 0.9
 stretch_max = 1.1
 area_limit = [0.8, 1.2]
+stretch_rate = 0.1
 substeps = { up_to = 12 }
 stepping = "bdf2"
 elasticity = "implicit"

@@ -154,6 +154,7 @@ fn structures_have_the_same_members_at_the_same_offsets() {
         ("yarn_sweep", "LineRow", "direction: vec3<f32>, diagonal: f32", "diagonal: f32, direction: vec3<f32>"),
         ("yarn_sweep", "YarnRow", "first: u32, count: u32", "count: u32, first: u32"),
         ("gauss_seidel", "Link", "tail: u32, head: u32", "head: u32, tail: u32"),
+        ("lawful_edges", "EdgeLaw", "least: f32, most: f32", "most: f32, least: f32"),
         ("gauss_seidel", "Vertex", "position: vec3<f32>, inverse_mass: f32", "inverse_mass: f32, position: vec3<f32>"),
         ("gauss_seidel", "Frame", "stretch_min: f32, stretch_max: f32", "stretch_max: f32, stretch_min: f32"),
         ("gauss_seidel", "Clock", "recall: f32, force: f32", "force: f32, recall: f32"),

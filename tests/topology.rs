@@ -608,7 +608,8 @@ fn joined_meshes_are_one_description() {
 fn swatches_are_of_their_own_fabric() {
     let plain = MeshDescriptor { bending: 1e-5, shear: 10.0, ..unit_grid(5) };
     let light = Mesh::new(plain.clone()).unwrap();
-    let own = |faces: Vec<u32>| Swatch { faces, density: 0.5, shear: 30.0, bending: 4e-5, strain_limit: None };
+    let own =
+        |faces: Vec<u32>| Swatch { faces, density: 0.5, shear: 30.0, stretch: None, bending: 4e-5, strain_limit: None };
     // Everything is one swatch: as if the sheet were of it.
     let heavy = Mesh::new(MeshDescriptor { swatches: vec![own((0..16).collect())], ..plain.clone() }).unwrap();
     let same = MeshDescriptor { mass: Mass::Density(0.5), shear: 30.0, bending: 4e-5, ..plain.clone() };

@@ -16,6 +16,7 @@ use crate::mesh::FARTHEST;
 use crate::solid::Pose;
 use crate::solid::Solid;
 use crate::stage::fields::Vertex;
+use crate::stage::law::EdgeLaw;
 use crate::stage::self_collision;
 
 const SIGNATURE: [u8; 8] = *b"TAUTSAVE";
@@ -302,6 +303,9 @@ fn fingerprint(basis: &Basis, sizes: &Sizes) -> u64 {
         for word in [link.tail, link.head, link.rest.to_bits(), link.stiffness.to_bits()] {
             checksum.add(&word.to_le_bytes());
         }
+    }
+    for kind in basis.mesh.edge_kinds() {
+        checksum.add(bytemuck::bytes_of(&EdgeLaw::of(*kind)));
     }
     for mass in basis.mesh.masses() {
         checksum.add(&mass.to_le_bytes());

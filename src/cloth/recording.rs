@@ -35,6 +35,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             method: _,
             stages: _, // Those of a cloth are always the same.
             area_limit,
+            stretch_rate,
             stepping,
             contact_rounds,
             tangent_velocities,
@@ -56,7 +57,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             dispatch_budget: _,
         } = settings;
         let resolves = self_collision.is_some_and(|own| own.tangles == Tangles::Resolve);
-        (*area_limit, *stepping, *contact_rounds, *tangent_velocities, *keep_previous, resolves)
+        (*area_limit, *stretch_rate, *stepping, *contact_rounds, *tangent_velocities, *keep_previous, resolves)
     };
     a.method == b.method && recorded(a) == recorded(b)
 }

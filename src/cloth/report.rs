@@ -2,8 +2,8 @@
 //! the host recomputed in f64 is within the limit.
 
 use crate::cloth::settings::{least_limit, resolution};
-use crate::mesh::Mesh;
 use crate::mesh::topology::Topology;
+use crate::mesh::{EdgeKind, Mesh};
 use crate::stage::fields::{Meters, REJECTED_FRAMES, Vertex};
 use crate::stage::self_collision::SelfReport;
 
@@ -40,7 +40,8 @@ pub struct ThreadStrain {
 }
 
 impl Strain {
-    /// Measures positions against a mesh, a stretch band [σ_min, σ_max] and the limit of the edges that have none of
+    /// Measures positions against a mesh, a stretch band [σ_min, σ_max] for edges that have none of their own
+    /// ([`EdgeKind::band`]), and the limit of the edges that have none of
     /// their own.
     pub fn measure(mesh: &Mesh, topology: &Topology, band: [f32; 2], limit: f32, positions: &[[f32; 3]]) -> Self {
         let mut pinned = vec![false; mesh.vertex_count()];
@@ -55,7 +56,7 @@ impl Strain {
         for (number, edge) in mesh.edges().iter().enumerate() {
             let (tail, head) = (edge.tail as usize, edge.head as usize);
             let (Some(a), Some(b)) = (positions.get(tail), positions.get(head)) else { continue };
-            let strain = strain(*a, *b, edge.rest, band);
+            let strain = strain(*a, *b, edge.rest, kind_of(mesh, number).band(band));
             let own = mesh.edge_limits().get(number).copied().unwrap_or_default();
             let missed = usize::from(strain > f64::from(own.beside(limit)));
             if pinned[tail] && pinned[head] {
@@ -78,10 +79,10 @@ impl Strain {
 /// Measured as [`Strain::measure`] does, against a stretch band \[σ_min, σ_max\].
 pub fn vertex_strain(mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Vec<f32> {
     let mut strains = vec![0.0_f32; mesh.vertex_count()];
-    for edge in mesh.edges() {
+    for (number, edge) in mesh.edges().iter().enumerate() {
         let ends = [edge.tail as usize, edge.head as usize];
         let [Some(a), Some(b)] = ends.map(|end| positions.get(end)) else { continue };
-        let strain = strain(*a, *b, edge.rest, band.map(f64::from)) as f32;
+        let strain = strain(*a, *b, edge.rest, kind_of(mesh, number).band(band.map(f64::from))) as f32;
         for end in ends {
             strains[end] = strains[end].max(strain);
         }
@@ -108,6 +109,11 @@ pub fn thread_strain(mesh: &Mesh, band: [f32; 2], positions: &[[f32; 3]]) -> Opt
     }
     let max = strains.iter().copied().reduce(f64::max)?;
     Some(ThreadStrain { max, p99: percentile(&mut strains, 0.99) })
+}
+
+/// What an edge is.
+fn kind_of(mesh: &Mesh, edge: usize) -> EdgeKind {
+    mesh.edge_kinds().get(edge).copied().unwrap_or(EdgeKind::Inextensible)
 }
 
 /// How far the stretch of an edge is outside of a band.
@@ -156,7 +162,8 @@ pub(crate) struct Dispatches {
 #[non_exhaustive]
 pub struct Report {
     /// Largest strain the device measured after the last substep (f32). Where edges have limits of their own this, as
-    /// the next two, is measured by them: an edge at its own limit counts as if it were at the common one.
+    /// the next two, is measured by them: an edge at its own limit counts as if it were at the common one. Edges with
+    /// laws of their own count by how far they are from them ([`mod@crate::stage::law`]).
     pub device_strain: f32,
     /// Largest strain the device measured at the end of any substep of the frame.
     pub worst_substep_strain: f32,

@@ -22,6 +22,7 @@ use crate::solver::{diagonals, windows};
 use crate::stage::area::rest_areas;
 use crate::stage::bending::HingeRow;
 use crate::stage::freedom::FREE;
+use crate::stage::law;
 use crate::stage::self_collision;
 
 /// What a cloth begins with.
@@ -60,9 +61,10 @@ pub(super) fn set_up(scene: Scene, filtered: usize) -> Result<SetUp> {
     let resolution = resolution(&mesh, &start);
     let mut least_limit = f32::INFINITY;
     for (word, edge) in fields.get_mut::<f32>("edge_limits")?.iter_mut().zip(&topology.yarns.canonical) {
-        *word = limit_word(mesh.edge_limits()[*edge as usize], resolution);
+        *word = limit_word(mesh.edge_limits().get(*edge as usize).copied().unwrap_or_default(), resolution);
         least_limit = if *word == 0.0 { least_limit } else { least_limit.min(word.abs()) };
     }
+    law::fill(mesh.edge_kinds(), &topology.yarns.canonical, &mut fields)?;
     windows::fill(&topology.windows, &topology, &mut fields)?;
     diagonals::fill(&topology.diagonals, &mut fields)?;
     fields.get_mut("springs")?.copy_from_slice(mesh.springs());

@@ -12,7 +12,7 @@ use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::self_collision::SelfCollision;
 use crate::stage::wind::Wind;
-use crate::stage::{Stage, area};
+use crate::stage::{Stage, area, stretch_rate};
 
 /// How a cloth is simulated. A scene has them, its cloth begins with them, and [`crate::Cloth::change`] changes them
 /// from frame to frame, all but the `stages`.
@@ -45,6 +45,10 @@ pub struct Settings {
     /// the edges follows and may undo; `None` for no limit. A lower end above 0 may gain energy
     /// ([`crate::stage::area`]).
     pub area_limit: Option<[f32; 2]>,
+    /// Largest change of the length of an edge in a substep before the projection, as a part of the length that it has;
+    /// `None` for no limit. For cloth that may stretch: the projection has the last word
+    /// ([`mod@crate::stage::stretch_rate`]).
+    pub stretch_rate: Option<f32>,
     /// Substeps per frame.
     pub substeps: Substeps,
     /// Order of the time stepping.
@@ -107,6 +111,7 @@ impl Default for Settings {
             drag: 0.0,
             wind: None,
             area_limit: None,
+            stretch_rate: None,
             substeps: Substeps::Auto,
             stepping: Stepping::Euler,
             damping: 0.0,
@@ -176,6 +181,7 @@ impl Settings {
         }
         self.wind.as_ref().map_or(Ok(()), Wind::validate)?;
         self.area_limit.map_or(Ok(()), area::validate)?;
+        self.stretch_rate.map_or(Ok(()), stretch_rate::validate)?;
         let each = self.dispatches_per_submission;
         within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
         self.substeps.validate()?;

@@ -16,12 +16,14 @@ use crate::stage::filter::{Admit, Release};
 use crate::stage::hold::Holds;
 use crate::stage::integrate::{Commit, Predict, Relocate, Remember};
 use crate::stage::load::{ForgetTension, Meter};
+use crate::stage::multipliers::{BeginLaws, EndLaws};
 use crate::stage::normals::Normals;
 use crate::stage::recorder::Moment;
 use crate::stage::rest::Rest;
 use crate::stage::self_collision::{BeginOwn, Calm, Detect, EndOwn, Tangles};
 use crate::stage::springs::Springs;
 use crate::stage::strain::TakeBest;
+use crate::stage::stretch_rate::StretchRate;
 use crate::stage::wind::Blowing;
 use crate::stage::{self, Stage};
 use crate::stage::{Recorder, phase};
@@ -88,6 +90,12 @@ impl<'a> Stages<'a> {
         if let Some(band) = settings.area_limit {
             stages.push((phase::PROJECTION, Box::new(AreaLimit { band })));
         }
+        if let Some(rate) = settings.stretch_rate {
+            stages.push((phase::PROJECTION, Box::new(StretchRate { rate })));
+        }
+        if sizes.lawful() {
+            stages.push((phase::PROJECTION, Box::new(BeginLaws)));
+        }
         if collides || own {
             let rounds = settings.contact_rounds;
             stages.push((phase::PROJECTION, Box::new(Alternate { solver, solids: collides, own, rounds })));
@@ -96,6 +104,9 @@ impl<'a> Stages<'a> {
         }
         if moment.last_substep {
             stages.push((phase::PROJECTION, Box::new(TakeBest)));
+        }
+        if sizes.lawful() {
+            stages.push((phase::PROJECTION, Box::new(EndLaws)));
         }
         if settings.tangent_velocities {
             stages.push((phase::PROJECTION, Box::new(tangent::Solve)));

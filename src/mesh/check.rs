@@ -1,7 +1,7 @@
 //! What a description of a cloth must satisfy.
 
 use super::links::ends;
-use super::{EdgeKind, EdgeOverride, Face};
+use super::{EdgeOverride, Face};
 use crate::error::{Error, Result};
 use crate::mesh::FARTHEST;
 
@@ -105,10 +105,7 @@ pub(super) fn check_duplicate_faces(faces: &[Face]) -> Result<()> {
 pub(super) fn check_overrides(overrides: &[EdgeOverride], count: usize) -> Result<()> {
     for (index, change) in overrides.iter().enumerate() {
         check_vertices("overrides", index, &change.ends, count)?;
-        if let EdgeKind::Spring { stiffness } = change.kind {
-            let expected = "finite and not negative, in N/m";
-            check("overrides.kind.stiffness", Some(index), stiffness, 0.0..=f32::MAX, expected)?;
-        }
+        change.kind.check(index)?;
         if let Some(rest) = change.rest {
             let expected = "between 1e-18 and 2⁴⁰ m";
             check("overrides.rest", Some(index), rest, SHORTEST..=FARTHEST, expected)?;

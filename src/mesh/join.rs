@@ -2,9 +2,9 @@
 
 use super::bending::{Hinge, Pair};
 use super::check::check_counts;
-use super::limits;
 use super::weave::Patch;
 use super::{Face, Link, Mesh};
+use super::{kinds, limits};
 use crate::error::{Error, Result};
 
 impl Mesh {
@@ -43,7 +43,7 @@ impl Mesh {
         // Counts of vertices are below 2³¹.
         let first = count as u32;
         let Self { positions, faces, lines, masses, pins, edges, springs, groups, .. } = mesh;
-        let Self { bending_pairs, hinges, patches, edge_limits, .. } = mesh;
+        let Self { bending_pairs, hinges, patches, edge_limits, edge_kinds, .. } = mesh;
         // The order of every list is by vertices, or by faces: it stays.
         let face = |face: Face| match face {
             Face::Triangle(vertices) => Face::Triangle(vertices.map(|vertex| vertex + first)),
@@ -59,7 +59,8 @@ impl Mesh {
         self.masses.extend(masses);
         self.pins.extend(pins.into_iter().map(|pin| pin + first));
         let added = self.edges.len()..self.edges.len() + edges.len();
-        self.edge_limits = limits::joined(std::mem::take(&mut self.edge_limits), &edge_limits, added);
+        self.edge_limits = limits::joined(std::mem::take(&mut self.edge_limits), &edge_limits, added.clone());
+        self.edge_kinds = kinds::joined(std::mem::take(&mut self.edge_kinds), &edge_kinds, added);
         self.edges.extend(edges.into_iter().map(link));
         self.springs.extend(springs.into_iter().map(link));
         self.bending_pairs.extend(bending_pairs.into_iter().map(pair));

@@ -129,7 +129,7 @@ impl<'a> Links<'a> {
             EdgeKind::Free => return Ok(()),
             EdgeKind::Spring { stiffness: 0.0 } => return Ok(()),
             EdgeKind::Spring { stiffness } => stiffness,
-            EdgeKind::Inextensible => 0.0,
+            EdgeKind::Inextensible | EdgeKind::Compliant { .. } | EdgeKind::Rope | EdgeKind::Limited { .. } => 0.0,
         };
         if !stiffness.is_finite() {
             let expected = "so small that diagonals shared by quads can be added";
@@ -143,8 +143,8 @@ impl<'a> Links<'a> {
             return Err(Error::ZeroLengthEdge { a: tail, b: head });
         }
         let list = match kind {
-            EdgeKind::Inextensible => &mut self.edges,
-            _ => &mut self.springs,
+            EdgeKind::Spring { .. } => &mut self.springs,
+            _ => &mut self.edges,
         };
         list.push(Link { tail, head, rest, stiffness });
         Ok(())

@@ -25,6 +25,7 @@
 //! | a mass outside 1e-30 … 1e30 kg, zero and NaN included | [`Error::OutOfRange`] with its index |
 //! | a density outside 1e-9 … 1e9 kg/m² or kg/m | [`Error::OutOfRange`] |
 //! | shear or stiffness negative or not finite | [`Error::OutOfRange`] |
+//! | a stretch, or a stiffness or an end of an edge, that is out of range | [`Error::OutOfRange`] |
 //! | a swatch with a number that is out of range, or with a missing face | [`Error::OutOfRange`] with its index |
 //! | a face in several swatches | that of the last one |
 //! | a warp that is 0 or not finite | [`Error::OutOfRange`] |
@@ -47,6 +48,7 @@ mod check;
 pub mod coloring;
 pub mod diagonals;
 mod join;
+mod kinds;
 mod limits;
 mod lines;
 mod links;
@@ -147,11 +149,31 @@ pub enum Mass {
 }
 
 /// How an edge resists a change of its length.
+///
+/// All but springs and free ones are edges of the projection, and their strain is held to the limit and reported;
+/// [`mod@crate::stage::law`] has what they do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EdgeKind {
     /// Keeps its rest length.
     Inextensible,
+    /// Carries load by stretching: its tension is the stiffness times what it is longer than at rest, whatever the step
+    /// and the iterations of the solver.
+    Compliant {
+        /// N/m, 1e-9 … 1e15.
+        stiffness: f32,
+    },
+    /// Keeps from becoming longer, and gives way freely when it is pushed together.
+    Rope,
+    /// A spring between two ends that it does not pass.
+    Limited {
+        /// Between the ends, N/m, 0 … 1e15; 0 is slack there.
+        stiffness: f32,
+        /// Least length, as a part of the rest length, 0 … 1.
+        min: f32,
+        /// Largest length, as a part of the rest length, 1 … 100.
+        max: f32,
+    },
     /// Pulls towards its rest length.
     Spring {
         /// N/m, not negative; 0 is the same as [`EdgeKind::Free`].
@@ -187,6 +209,10 @@ pub struct MeshDescriptor {
     pub pins: Vec<u32>,
     /// Stiffness of each of the two diagonal springs of a quad, and shear modulus of woven triangles, N/m; 0 for none.
     pub shear: f32,
+    /// How the fabric stretches along its threads: tension per width and strain, N/m, 1e-3 … 1e9; `None` for not at
+    /// all. An edge gets the share of the strip that it stands for, so that it does not depend on the mesh; lines have
+    /// none. What edges are stretched counts as strain, as that of all edges does.
+    pub stretch: Option<f32>,
     /// Bending stiffness k_b, N·m: a sheet rolled to a radius R holds ½ k_b/R² per area; 0 for none. Fabrics have from
     /// 1e-6 to 1e-4: [`mod@crate::scene::material`].
     pub bending: f32,
@@ -212,6 +238,7 @@ impl Default for MeshDescriptor {
             mass: Mass::Density(0.2),
             pins: Vec::new(),
             shear: 20.0,
+            stretch: None,
             bending: 0.0,
             curved: false,
             weave: None,
@@ -232,6 +259,7 @@ pub struct Mesh {
     pins: Vec<u32>,
     edges: Vec<Link>,
     edge_limits: Vec<EdgeLimit>,
+    edge_kinds: Vec<EdgeKind>,
     springs: Vec<Link>,
     groups: BTreeMap<String, Vec<u32>>,
     bending: f32,
@@ -249,7 +277,7 @@ impl Mesh {
     /// As the table in the module documentation says.
     pub fn new(descriptor: MeshDescriptor) -> Result<Self> {
         let MeshDescriptor { positions, faces, lines, mass, mut pins, shear, bending, curved, weave, .. } = descriptor;
-        let MeshDescriptor { overrides, swatches, mut groups, .. } = descriptor;
+        let MeshDescriptor { overrides, swatches, mut groups, stretch, .. } = descriptor;
         let count = positions.len();
         check_positions(&positions)?;
         for (index, face) in faces.iter().enumerate() {
@@ -272,6 +300,7 @@ impl Mesh {
         pins.sort_unstable();
         pins.dedup();
         check("shear", None, shear, 0.0..=f32::MAX, SHEARS)?;
+        kinds::check_stretch("stretch", None, stretch)?;
         check_bending(bending)?;
         check_overrides(&overrides, count)?;
         let density = if let Mass::Density(density) = mass { density } else { 1.0 };
@@ -289,6 +318,7 @@ impl Mesh {
         let (edges, springs) = Links::collect(&positions, &pairs, &woven, &overrides)?;
         check_counts(count, edges.len().max(springs.len()))?;
         let edge_limits = limits::edge_limits(&faces, &edges, &swatches);
+        let edge_kinds = kinds::edge_kinds(&positions, &faces, &edges, stretch, &swatches, &overrides);
         let lines: Vec<[u32; 2]> = pairs.lines.iter().map(|&key| ends(key)).collect();
         let masses = match mass {
             Mass::PerVertex(masses) => check_masses(masses, count)?,
@@ -303,6 +333,7 @@ impl Mesh {
             pins,
             edges,
             edge_limits,
+            edge_kinds,
             springs,
             groups,
             bending,
@@ -338,8 +369,8 @@ impl Mesh {
         &self.pins
     }
 
-    /// The inextensible edges in canonical order: `tail < head`, sorted by (tail, head), each pair
-    /// once. Their stiffness is 0.
+    /// The edges of the projection in canonical order: `tail < head`, sorted by (tail, head), each pair
+    /// once. Their stiffness is 0: [`Mesh::edge_kinds`] tells which of them are more than inextensible.
     pub fn edges(&self) -> &[Link] {
         &self.edges
     }
@@ -348,6 +379,11 @@ impl Mesh {
     /// [`crate::Settings::strain_limit`].
     pub fn edge_limits(&self) -> &[EdgeLimit] {
         &self.edge_limits
+    }
+
+    /// What each of the edges is, in their order: never a spring, and never free. Empty where all are inextensible.
+    pub fn edge_kinds(&self) -> &[EdgeKind] {
+        &self.edge_kinds
     }
 
     /// The springs, in canonical order too. No pair is both an edge and a spring; a pair that is a
@@ -419,7 +455,7 @@ impl Mesh {
         self.positions.len()
     }
 
-    /// How many inextensible edges there are.
+    /// How many edges there are.
     pub fn edge_count(&self) -> usize {
         self.edges.len()
     }

@@ -3,6 +3,7 @@
 #[cfg(doc)]
 use super::MeshDescriptor;
 use super::check::check;
+use super::kinds::check_stretch;
 use super::limits::check_strain_limit;
 use crate::error::{Error, Result};
 
@@ -10,6 +11,8 @@ use crate::error::{Error, Result};
 pub(super) const SHEARS: &str = "finite and not negative, in N/m";
 /// What a bending stiffness may be \[N·m\].
 pub(super) const BENDINGS: std::ops::RangeInclusive<f32> = 0.0..=1e6;
+/// What a stretch may be \[N/m\].
+pub(super) const STRETCHES: std::ops::RangeInclusive<f32> = 1e-3..=1e9;
 /// What a density may be \[kg/m² or kg/m\]: nothing that anybody would call cloth is outside.
 pub(super) const DENSITIES: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 /// The same in words.
@@ -25,6 +28,8 @@ pub struct Swatch {
     pub density: f32,
     /// As [`MeshDescriptor::shear`], N/m.
     pub shear: f32,
+    /// As [`MeshDescriptor::stretch`], N/m. An edge between faces that stretch and faces that do not does not stretch.
+    pub stretch: Option<f32>,
     /// As [`MeshDescriptor::bending`], N·m.
     pub bending: f32,
     /// Largest strain of its edges at the end of a frame; `None` for [`crate::Settings::strain_limit`].
@@ -47,9 +52,10 @@ impl Fabrics {
     pub(super) fn new(faces: usize, base: [f32; 3], swatches: &[Swatch]) -> Result<Self> {
         let mut own = if swatches.is_empty() { Vec::new() } else { vec![base; faces] };
         for (index, swatch) in swatches.iter().enumerate() {
-            let Swatch { faces: chosen, density, shear, bending, strain_limit } = swatch;
+            let Swatch { faces: chosen, density, shear, stretch, bending, strain_limit } = swatch;
             check("swatches.density", Some(index), *density, DENSITIES, DENSITIES_TOLD)?;
             check("swatches.shear", Some(index), *shear, 0.0..=f32::MAX, SHEARS)?;
+            check_stretch("swatches.stretch", Some(index), *stretch)?;
             check("swatches.bending", Some(index), *bending, BENDINGS, "in [0, 1e6] N·m")?;
             if let Some(limit) = strain_limit {
                 check_strain_limit("swatches.strain_limit", Some(index), f64::from(*limit))?;

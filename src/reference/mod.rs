@@ -28,6 +28,8 @@
 //! [`JointDirection`] has springs and constraints in one iteration, [`Predicted`] the last multipliers in its
 //! prediction, [`prestabilized_step`] its impulses at the start of the step. [`differentiated_step`] is the family
 //! without any projection.
+//! [`CompliantStep`] is one of constraints that give way, by the whole system and by its Schur complement, with the
+//! geometric stiffness or without.
 //! [`Fabric`] is a scene of this crate as such a system, with its shear springs.
 //! [`modified_pcg()`] is the implicit elastic step of Baraff & Witkin (1998) with held particles.
 //!
@@ -36,6 +38,7 @@
 
 #![expect(clippy::expect_used, reason = "indices made here are in range; out of memory ends a reference run")]
 
+mod compliance;
 mod differentiated;
 mod fabric;
 mod fast_projection;
@@ -50,6 +53,7 @@ mod springs;
 mod stabilized;
 mod system;
 
+pub use compliance::{CompliantSolution, CompliantStep, Measure, geometric_stiffness};
 pub use differentiated::{Baumgarte, constrained_accelerations, differentiated_step};
 pub use fabric::Fabric;
 pub use faer;

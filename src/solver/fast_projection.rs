@@ -113,6 +113,7 @@ use crate::engine::program::{Kernel, Pattern, Renames};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::mesh::Link;
+use crate::solver::lawful_projection::{self, APPLY_LAWFUL_OPERATOR, IMPOSE_LAW};
 use crate::solver::{Solver, Variant, line_preconditioner, line_solve, warm_start};
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, Stretch, stretch_of};
@@ -120,7 +121,7 @@ use crate::stage::fields::{Clock, FAR, Frame, Vertex, sums};
 use crate::stage::freedom::Freedom;
 use crate::stage::magnitude::{lightest, mass, rest};
 use crate::stage::parameter::{Parameter, Parameters, Table, Takes, Value, parameter};
-use crate::stage::{Stage, conjugate_gradient, load, reduce, strain};
+use crate::stage::{Stage, conjugate_gradient, load, multipliers, reduce, strain};
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("fast_projection", include_str!("../../shaders/fast_projection.wgsl"))
@@ -258,7 +259,7 @@ impl FastProjection {
 
 impl Stage for FastProjection {
     fn fields(&self) -> Vec<Spec> {
-        [FIELDS, warm_start::FIELDS, line_solve::FIELDS].concat()
+        [FIELDS, lawful_projection::FIELDS, warm_start::FIELDS, line_solve::FIELDS].concat()
     }
 
     fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
@@ -278,7 +279,8 @@ impl Stage for FastProjection {
         let preconditioner = self.resolved(recorder);
         let inner = self.inner_iterations.unwrap_or_else(|| preconditioner.most_iterations(recorder));
         // Multipliers of another set of contacts are no guess for this one.
-        let warm = self.warm_start.is_some() && !recorder.about.moment.constrained;
+        let lawful = recorder.sizes().lawful();
+        let warm = self.warm_start.is_some() && !recorder.about.moment.constrained && !lawful;
         let context: Renames = if warm { &[("vertices", "warm_vertices")] } else { &[] };
         if warm {
             warm_start::begin(recorder);
@@ -291,6 +293,9 @@ impl Stage for FastProjection {
             if recorder.between_pins() {
                 line_preconditioner::keep_slack(recorder);
             }
+            if lawful {
+                recorder.dispatch(&IMPOSE_LAW, Domain::EDGES);
+            }
             if warm {
                 warm_start::relax(recorder);
             }
@@ -300,7 +305,11 @@ impl Stage for FastProjection {
                 recorder.dispatch(&APPLY_MULTIPLIERS, Domain::VERTICES);
                 solve
             });
-            load::note(recorder);
+            if lawful {
+                multipliers::add_solutions(recorder);
+            } else {
+                load::note(recorder);
+            }
             if warm {
                 warm_start::note(recorder);
             }
@@ -466,7 +475,8 @@ fn gather(recorder: &mut Recorder<'_>, family: usize, renames: Renames) {
 fn apply(recorder: &mut Recorder<'_>) {
     let sizes = recorder.sizes();
     recorder.dispatch_range(&GATHER_PULLS, 0..sizes.vertices() as u32, [0, sizes.edges() as u32, 0, 0]);
-    recorder.dispatch(&APPLY_OPERATOR, Domain::EDGES);
+    let operator = if sizes.lawful() { &APPLY_LAWFUL_OPERATOR } else { &APPLY_OPERATOR };
+    recorder.dispatch(operator, Domain::EDGES);
     reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().edges(), sums::CURVATURE);
 }
 

@@ -28,6 +28,7 @@ use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::Source;
 use crate::error::Result;
 use crate::mesh::Link;
+use crate::solver::lawful_edges::PROJECT_LAWFUL_EDGE;
 use crate::solver::{Assignment, Solver};
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, stretch_of};
@@ -78,6 +79,7 @@ impl Stage for GaussSeidel {
         let rounds = if self.seed.is_some() { checks.div_ceil(PERIOD) } else { checks };
         let period = checks / rounds;
         let (frame, edges) = (recorder.frame(), recorder.sizes().edges() as u32);
+        let kernel = if recorder.sizes().lawful() { &PROJECT_LAWFUL_EDGE } else { &PROJECT_EDGE };
         recorder.repeat(rounds, |recorder| {
             for check in 0..period {
                 for sweep in 0..per_check {
@@ -85,7 +87,7 @@ impl Stage for GaussSeidel {
                     let last = u64::from(recorder.about.moment.last_substep) << 32;
                     let number = last | u64::from(check * per_check + sweep);
                     for color in self.order(recorder.colors(), frame, number) {
-                        recorder.dispatch_slice(&PROJECT_EDGE, color, edges, [0; 4], &[]);
+                        recorder.dispatch_slice(kernel, color, edges, [0; 4], &[]);
                     }
                 }
                 strain::record(recorder, per_check, 0);

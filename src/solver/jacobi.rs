@@ -33,6 +33,7 @@ use crate::engine::source::Source;
 use crate::error::Result;
 use crate::mesh::Link;
 use crate::solver::chebyshev::{self, Accelerated};
+use crate::solver::lawful_edges::CORRECT_LAWFUL_EDGE;
 use crate::solver::{Assignment, Solver, Variant};
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band, stretch_of};
@@ -110,7 +111,8 @@ pub struct Jacobi {
     pub relaxation: f32,
     /// α ≥ 0; may be slid live.
     pub blend: f32,
-    /// What makes sweeps converge faster.
+    /// What makes sweeps converge faster. Cloth that has edges with laws of their own (compliance, ropes) is swept
+    /// plainly whatever this says.
     pub acceleration: Acceleration,
     /// ρ of accelerated sweeps, in (0, 1); `None` finds it while they run.
     pub spectral_radius: Option<f32>,
@@ -145,14 +147,17 @@ impl Stage for Jacobi {
 
     fn record(&self, recorder: &mut Recorder<'_>) {
         let per_check = self.sweeps_per_check.min(self.sweeps);
-        let accelerated = (self.acceleration == Acceleration::Chebyshev)
+        // What edges with laws of their own have pulled is a sum over plain sweeps.
+        let lawful = recorder.sizes().lawful();
+        let correct = if lawful { &CORRECT_LAWFUL_EDGE } else { &CORRECT_EDGE };
+        let accelerated = (self.acceleration == Acceleration::Chebyshev && !lawful)
             .then_some(Accelerated { spectral_radius: self.spectral_radius });
         if let Some(accelerated) = accelerated {
             accelerated.begin(recorder);
         }
         recorder.repeat(self.sweeps / per_check, |recorder| {
             for sweep in 0..per_check {
-                recorder.dispatch(&CORRECT_EDGE, Domain::EDGES);
+                recorder.dispatch(correct, Domain::EDGES);
                 if let Some(accelerated) = accelerated {
                     accelerated.carry(recorder, sweep, per_check);
                 }
@@ -249,7 +254,7 @@ fn correct_edge_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 /// What is taken of a proposal, at both ends alike: all edges count there, in range or not.
-fn share(jacobi: &JacobiLive, edge_incidence: &[u32], edge: &Link) -> f32 {
+pub(super) fn share(jacobi: &JacobiLive, edge_incidence: &[u32], edge: &Link) -> f32 {
     let [tail, head] = [edge.tail as usize, edge.head as usize].map(|v| edge_incidence[v + 1] - edge_incidence[v]);
     jacobi.relaxation / (tail.max(head) as f32 + jacobi.blend)
 }

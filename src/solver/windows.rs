@@ -17,6 +17,7 @@ use crate::mesh::topology::Topology;
 use crate::mesh::windows::{MOST_PASSES, Pass, Piece, Windows};
 use crate::mesh::yarns::YarnRow;
 use crate::solver::diagonals;
+use crate::solver::lawful_yarns::PROJECT_LAWFUL_WINDOWS;
 use crate::solver::line_solve::YarnView;
 use crate::solver::yarn_projection;
 use crate::stage::Recorder;
@@ -50,8 +51,9 @@ pub(crate) fn record(recorder: &mut Recorder<'_>) {
     // As a part of a cloth that has so many pieces, which is what the vertices they move are of its vertices.
     let plain = windows.passes[..windows.plain as usize].last().map_or(0, |pass| pass.pieces.end as usize);
     let whole = plain * recorder.sizes().vertices() / windows.work().max(1);
+    let kernel = if recorder.sizes().lawful() { &PROJECT_LAWFUL_WINDOWS } else { &PROJECT_WINDOWS };
     let yarns = |recorder: &mut Recorder<'_>, passes: Range<u32>| {
-        dispatch_passes(recorder, &PROJECT_WINDOWS, &windows.passes, passes, whole as u32);
+        dispatch_passes(recorder, kernel, &windows.passes, passes, whole as u32);
     };
     if recorder.about.moment.diagonals {
         for turn in &windows.turns {

@@ -84,6 +84,7 @@ use crate::engine::fields::{Inputs, Spec};
 use crate::engine::program::Kernel;
 use crate::engine::source::Source;
 use crate::error::Result;
+use crate::solver::lawful_yarns::PROJECT_LAWFUL_YARN;
 use crate::solver::line_solve::{self, YarnView, dispatch_family, kernel, yarns_of};
 use crate::solver::yarn_projection::{self, YarnSweepLive};
 use crate::solver::{Assignment, Solver, chords, windows};
@@ -136,7 +137,7 @@ impl Stage for YarnSweep {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        if recorder.about.moment.bounded {
+        if recorder.about.moment.bounded && !recorder.sizes().lawful() {
             chords::record(recorder);
         }
         let sweeps = if recorder.about.moment.last_substep { self.sweeps } else { self.middle_sweeps };
@@ -217,7 +218,8 @@ impl Solver for YarnSweep {
 
 /// Records the projection of one family of yarns, which share no vertex.
 pub fn project_family(recorder: &mut Recorder<'_>, family: usize) {
-    dispatch_family(recorder, &PROJECT_YARN, family, [0, 0], &[]);
+    let kernel = if recorder.sizes().lawful() { &PROJECT_LAWFUL_YARN } else { &PROJECT_YARN };
+    dispatch_family(recorder, kernel, family, [0, 0], &[]);
 }
 
 fn project_yarn_body(run: &mut Run<'_>) -> Result<()> {

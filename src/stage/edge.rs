@@ -41,6 +41,9 @@ pub(crate) struct Band {
 }
 
 impl Band {
+    /// Of width 0, for edges with a law of their own.
+    pub(crate) const NONE: Self = Self { least: 1.0, most: 1.0 };
+
     pub(crate) fn of(frame: &Frame) -> Self {
         Self { least: frame.stretch_min, most: frame.stretch_max }
     }

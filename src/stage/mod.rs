@@ -1,7 +1,7 @@
 //! Stages: the parts of a step.
 //!
-//! forces → predict → hold → elastic → collide → areas → project ⇄ collide → commit, once per substep, then the load
-//! meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the
+//! forces → predict → hold → elastic → collide → areas → rates → project ⇄ collide → commit, once per substep, then the
+//! load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the
 //! project stage.
 
 pub mod area;
@@ -17,8 +17,10 @@ pub(crate) mod filter;
 pub(crate) mod freedom;
 pub mod hold;
 pub mod integrate;
+pub mod law;
 pub mod load;
 pub(crate) mod magnitude;
+pub mod multipliers;
 pub mod normals;
 pub mod parameter;
 pub mod phase;
@@ -29,6 +31,7 @@ pub mod self_collision;
 pub mod sizes;
 pub mod springs;
 pub mod strain;
+pub mod stretch_rate;
 pub mod wind;
 
 use std::fmt;
@@ -143,6 +146,7 @@ pub(crate) const FIELDS: &[&[Spec]] = &[
     freedom::FIELDS,
     hold::FIELDS,
     integrate::FIELDS,
+    law::FIELDS,
     rest::FIELDS,
     self_collision::FIELDS,
     wind::FIELDS,

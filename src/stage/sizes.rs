@@ -60,6 +60,8 @@ impl Domain {
     pub const OWN_METERS: Self = Self::Counted(25);
     /// Patches of the cloth.
     pub const PLOTS: Self = Self::Counted(26);
+    /// One element per edge where some have a law of their own, else none.
+    pub const LAWS: Self = Self::Counted(28);
     /// Where the vertices of each plot begin, and the vertices.
     pub const PLOT_WORDS: Self = Self::Counted(27);
     /// Words of a host's positions or velocities, where a filter takes them.
@@ -76,7 +78,8 @@ impl Sizes {
         Self::default()
             .with(Domain::VERTICES, vertices)
             .with(Domain::EDGES, edges)
-            .with(Domain::LIMITS, mesh.edge_limits().len())
+            .with(Domain::LIMITS, mesh.edge_limits().len().max(mesh.edge_kinds().len()))
+            .with(Domain::LAWS, mesh.edge_kinds().len())
             .with(Domain::SPRINGS, springs)
             .with(Domain::YARNS, yarns)
             // Both ends of a link, with the other end beside a spring's.
@@ -134,6 +137,11 @@ impl Sizes {
     /// Solids.
     pub fn solids(&self) -> usize {
         self.of(Domain::SOLIDS)
+    }
+
+    /// Whether some edges have a law of their own.
+    pub(crate) fn lawful(&self) -> bool {
+        self.of(Domain::LAWS) > 0
     }
 
     /// Whether the cloth resists bending.

@@ -8,7 +8,7 @@
 //!
 //! Edges may have limits of their own ([`crate::mesh::EdgeLimit`]). Then strain is measured by them: times the common
 //! limit over that of the edge, so that what is at its own limit counts as if it were at the common one, and all that
-//! decides by the largest strain stays as it is.
+//! decides by the largest strain stays as it is. Edges with laws of their own are measured as [`law`] says.
 
 use fearless_simd::{Simd, prelude::*};
 use glam::Vec4;
@@ -17,16 +17,23 @@ use crate::engine::cpu::{Run, Write};
 use crate::engine::fields::{Domain, Sizes};
 use crate::engine::layout::GROUP;
 use crate::engine::program::Kernel;
-use crate::engine::source::Source;
+use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::lanes::{self, LANES, Vec3s, Wide, Work};
 use crate::mesh::{FARTHEST, Link};
 use crate::stage::Recorder;
 use crate::stage::edge::{self, Band};
 use crate::stage::fields::{Clock, Frame, Meters, UNMEASURED, Vertex, sums};
+use crate::stage::law::{self, EdgeLaw};
 use crate::stage::{Stage, control};
+use crate::vector::xyz;
 
-static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl")).shares(&[&edge::SOURCE]);
+static SOURCE: Source = Source::new("strain", include_str!("../../shaders/strain.wgsl"))
+    .constants(&[("UNSOLVED", Constant::F32(UNSOLVED))])
+    .shares(&[&edge::SOURCE, &law::SOURCE]);
+
+/// How many times its strain counts by which the length of an edge misses what its law asks for.
+const UNSOLVED: f32 = 10.0;
 
 /// Strain of every edge, largest per workgroup, and whether one of the vertices has a value that must not be committed.
 pub(crate) static MEASURE_STRAIN: Kernel =
@@ -35,6 +42,11 @@ pub(crate) static MEASURE_STRAIN: Kernel =
 /// The same where edges have limits of their own.
 pub(crate) static MEASURE_LIMITED_STRAIN: Kernel =
     Kernel::new("measure_limited_strain", &SOURCE, measure_limited_strain_body)
+        .aliases(&[("partials", "strain_partials")]);
+
+/// The same where edges have laws of their own.
+pub(crate) static MEASURE_LAWFUL_STRAIN: Kernel =
+    Kernel::new("measure_lawful_strain", &SOURCE, measure_lawful_strain_body)
         .aliases(&[("partials", "strain_partials")]);
 
 /// Keeps the best state of a last substep.
@@ -53,7 +65,11 @@ pub fn record(recorder: &mut Recorder<'_>, iterations: u32, inner: u32) {
 /// Records measuring alone.
 pub fn measure(recorder: &mut Recorder<'_>) {
     let sizes = recorder.sizes();
-    let kernel = if sizes.of(Domain::LIMITS) > 0 { &MEASURE_LIMITED_STRAIN } else { &MEASURE_STRAIN };
+    let kernel = match sizes {
+        _ if sizes.lawful() => &MEASURE_LAWFUL_STRAIN,
+        _ if sizes.of(Domain::LIMITS) > 0 => &MEASURE_LIMITED_STRAIN,
+        _ => &MEASURE_STRAIN,
+    };
     let arguments = [sizes.edges() as u32, sizes.vertices() as u32, 0, 0];
     recorder.dispatch_range(kernel, 0..elements(sizes) as u32, arguments);
 }
@@ -124,8 +140,22 @@ fn measure_by<const LIMITED: bool>(run: &mut Run<'_>, limits: &[f32]) -> Result<
     let range = run.range();
     let part = |count: usize| range.start.min(count)..range.end.min(count);
     let (vertices, displacements) = (run.read::<Vertex>("vertices")?, run.read::<[f32; 4]>("displacements")?);
-    let (first_group, groups) = (run.group(range.start), range.len().div_ceil(GROUP));
+    let first_group = run.group(range.start);
     let mut partials = run.write::<[f32; 2]>("partials")?;
+    look_at_vertices(run, &mut partials)?;
+    let frame = run.one::<Frame>("frame")?;
+    let (band, common) = (Band::of(frame), frame.strain_limit);
+    let (limits, edges) = (&limits[part(limits.len())], &edges[part(edges.len())]);
+    let measure = Measure::<LIMITED> { band, common, limits, edges, vertices, displacements, first_group, partials };
+    lanes::widest(measure);
+    Ok(())
+}
+
+/// Starts the leaves: no strain, and whether one of the vertices is insane.
+fn look_at_vertices(run: &mut Run<'_>, partials: &mut Write<'_, [f32; 2]>) -> Result<()> {
+    let range = run.range();
+    let (vertices, displacements) = (run.read::<Vertex>("vertices")?, run.read::<[f32; 4]>("displacements")?);
+    let (first_group, groups) = (run.group(range.start), range.len().div_ceil(GROUP));
     // As the commit will find them: no comparison with NaN is true.
     let (span, remainders) = (run.one::<Clock>("clock")?.span, run.read::<[f32; 4]>("remainders")?);
     let sane = |v: usize| {
@@ -143,11 +173,37 @@ fn measure_by<const LIMITED: bool>(run: &mut Run<'_>, limits: &[f32]) -> Result<
         }
         partials[first_group + group] = [0.0, f32::from(u8::from(!all))];
     }
-    let frame = run.one::<Frame>("frame")?;
-    let (band, common) = (Band::of(frame), frame.strain_limit);
-    let (limits, edges) = (&limits[part(limits.len())], &edges[part(edges.len())]);
-    let measure = Measure::<LIMITED> { band, common, limits, edges, vertices, displacements, first_group, partials };
-    lanes::widest(measure);
+    Ok(())
+}
+
+fn measure_lawful_strain_body(run: &mut Run<'_>) -> Result<()> {
+    let range = run.range();
+    let first = range.start;
+    let edges = run.read::<Link>("edges")?;
+    let edge_limits = run.read::<f32>("edge_limits")?;
+    let edge_laws = run.read::<EdgeLaw>("edge_laws")?;
+    let (vertices, displacements) = (run.read::<Vertex>("vertices")?, run.read::<[f32; 4]>("displacements")?);
+    let first_group = run.group(first);
+    let mut partials = run.write::<[f32; 2]>("partials")?;
+    look_at_vertices(run, &mut partials)?;
+    let (frame, span) = (run.one::<Frame>("frame")?, run.one::<Clock>("clock")?.span);
+    let band = Band::of(frame);
+    let at = |v: u32| vertices[v as usize].position + xyz(displacements[v as usize]);
+    for e in first.min(edges.len())..range.end.min(edges.len()) {
+        let (edge, law) = (&edges[e], &edge_laws[e]);
+        let w = vertices[edge.tail as usize].inverse_mass + vertices[edge.head as usize].inverse_mass;
+        if w == 0.0 {
+            continue;
+        }
+        let extent = (at(edge.head) - at(edge.tail)).length();
+        let strain = if law.is_own() {
+            law.unsolved(span, [extent, edge.rest, w], UNSOLVED)
+        } else {
+            (extent - band.wanted(extent, edge.rest)).abs() / edge.rest
+        };
+        let leaf = &mut partials[first_group + (e - first) / GROUP];
+        leaf[0] = leaf[0].max(strain * measure_of(edge_limits[e], frame.strain_limit));
+    }
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::subjects::{
-    FRAME, crowded, everything_else, filtering, heaped, landing, moving, resting, solvers, tangled, warm, windy, with,
+    FRAME, crowded, everything_else, filtering, heaped, landing, lawful, moving, resting, solvers, tangled, warm, windy,
+    with,
 };
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::filter::{FilterSettings, Layout};
@@ -50,6 +51,11 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
         list.push(Check::new(format!("kernels/{solver}/whole-frame"), move |subject| {
             let settings = Settings { method: short.clone().map_err(Failure::new)?, ..windy() };
             compare(subject, &moving(scene::hang(SIZE)?, settings)?, u64::MAX)
+        }));
+        let lawful_method = few(method.clone());
+        list.push(Check::new(format!("kernels/{solver}/laws"), move |subject| {
+            let settings = Settings { method: lawful_method.clone().map_err(Failure::new)?, ..Default::default() };
+            compare(subject, &lawful(SIZE, settings)?, MOST)
         }));
         for (elasticity, name) in [
             (Elasticity::Explicit, "crowded"),

@@ -8,7 +8,7 @@ use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
 use crate::cloth::{Cloth, FrameInput, PinTarget};
 use crate::error::Result;
-use crate::mesh::{Mesh, MeshDescriptor, Swatch};
+use crate::mesh::{EdgeKind, EdgeOverride, Mesh, MeshDescriptor, Swatch};
 use crate::scene::{self, Scene};
 use crate::solid::Pose;
 use crate::solid::{Grid, Solid, SolidShape, icosphere};
@@ -80,7 +80,7 @@ pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
     // The fabric of all, but for the limits: one row of faces looser, one tighter.
     let row = |number: u32, limit: f32| {
         let faces = (number * (size - 1)..(number + 1) * (size - 1)).collect();
-        Swatch { faces, density: 0.2, shear: 20.0, bending: 1e-3, strain_limit: Some(limit) }
+        Swatch { faces, density: 0.2, shear: 20.0, stretch: None, bending: 1e-3, strain_limit: Some(limit) }
     };
     let mesh = Mesh::new(MeshDescriptor {
         swatches: vec![row(0, 0.03), row(1, 0.005)],
@@ -117,6 +117,33 @@ pub fn crowded(size: u32, settings: Settings) -> Result<Cloth> {
     cloth.hold(&[size * size - 1, size * size - size], Hold::Plane { normal: [0.1, 1.0, 0.3] })?;
     cloth.hold(&[size / 2, size * size / 2], Hold::Soft { stiffness: 20.0 })?;
     Ok(cloth)
+}
+
+/// A hung sheet whose edges have every law that there is: stripes of fabrics that stretch, more and less, beside one
+/// that does not, some threads of ropes, some of springs with ends, across all of them; in motion, on the CPU.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`] and [`Cloth::step`].
+pub fn lawful(size: u32, settings: Settings) -> Result<Cloth> {
+    let hung = scene::hang(size)?;
+    let stripe = |number: u32, stretch: f32| {
+        let faces = (0..(size - 1).pow(2)).filter(|face| face % (size - 1) % 4 == number).collect();
+        Swatch { faces, density: 0.2, shear: 20.0, stretch: Some(stretch), bending: 0.0, strain_limit: None }
+    };
+    let row = |number: u32, kind: EdgeKind| {
+        let from = number * size;
+        (from..from + size - 1).map(move |tail| EdgeOverride { ends: [tail, tail + 1], kind, rest: None })
+    };
+    let limited = EdgeKind::Limited { stiffness: 40.0, min: 0.95, max: 1.05 };
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: hung.mesh.positions().to_vec(),
+        faces: hung.mesh.faces().to_vec(),
+        pins: hung.mesh.pins().to_vec(),
+        swatches: vec![stripe(0, 30.0), stripe(2, 2000.0)],
+        overrides: row(2, EdgeKind::Rope).chain(row(4, limited)).collect(),
+        ..Default::default()
+    })?;
+    moving(Scene { mesh, ..hung }, settings)
 }
 
 /// A flat sheet that has lain on the ground for so long that its vertices are at rest, though the ground creeps; on the
@@ -236,7 +263,13 @@ pub fn everything_else() -> Settings {
 /// Gusts from aside, triangles that may not shear much, and the start of every frame kept.
 pub fn windy() -> Settings {
     let wind = Wind { velocity: [2.0, 1.0, 5.0], gust: 0.5, ..Default::default() };
-    Settings { wind: Some(wind), area_limit: Some([0.99, 1.01]), keep_previous: true, ..Default::default() }
+    Settings {
+        wind: Some(wind),
+        area_limit: Some([0.99, 1.01]),
+        stretch_rate: Some(1e-3),
+        keep_previous: true,
+        ..Default::default()
+    }
 }
 
 #[cfg(test)]

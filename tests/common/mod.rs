@@ -113,6 +113,12 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         let scene = taut::scene::hang(size.max(32)).expect("a scene");
         cloths.push((format!("windows {elasticity:?}"), cpu(scene, Settings { elasticity, ..Default::default() })));
     }
+    // Edges with laws of their own have kernels of their own.
+    for (solver, method) in methods() {
+        let settings = Settings { method, ..Default::default() };
+        cloths.push((format!("{solver} laws"), lawful(size.max(6), settings)));
+    }
+    cloths.push(("windows laws".into(), lawful(size.max(32), Settings::default())));
     // Springs go along diagonals on fine meshes only, or where they are told to.
     for name in taut::scene::NAMES {
         let scene = Scene::named(name, size).expect("a listed name is known");
@@ -149,6 +155,11 @@ pub(crate) fn tangled(size: u32) -> Cloth {
 /// A curved sheet with hinges among solids of every kind that move, with every kind of hold.
 pub(crate) fn crowded(size: u32, settings: Settings) -> Cloth {
     taut::validate::crowded(size, settings).expect("the sheet and the settings are valid")
+}
+
+/// A hung sheet whose edges have every law that there is.
+pub(crate) fn lawful(size: u32, settings: Settings) -> Cloth {
+    taut::validate::lawful(size, settings).expect("the sheet and the settings are valid")
 }
 
 /// Reproducible random numbers (SplitMix64).

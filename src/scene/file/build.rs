@@ -146,21 +146,28 @@ impl Builder<'_> {
         }
         Some(match field {
             "gravity" | "drag" | "thickness" => format!("world.{field}"),
-            "damping" | "shear" | "bending" => format!("{cloth}.{field}"),
+            "damping" | "shear" | "stretch" | "bending" => format!("{cloth}.{field}"),
             "mass.density" => format!("{cloth}.density"),
             "mass" => format!("{cloth}.masses{at}"),
             "positions" => format!("{cloth}.positions{at}"),
             "start" => format!("{cloth}.start"),
             "noise.amplitude" => format!("{cloth}.start.noise"),
             "overrides.rest" => format!("{cloth}.overrides{at}.rest"),
-            "overrides.kind.stiffness" => format!("{cloth}.overrides{at}.stiffness"),
-            "swatches.density" | "swatches.shear" | "swatches.bending" | "swatches.strain_limit" => {
+            "overrides.kind.stiffness" | "overrides.kind.min" | "overrides.kind.max" => {
+                format!("{cloth}.overrides{at}.{}", field.trim_start_matches("overrides.kind."))
+            }
+            "swatches.density"
+            | "swatches.shear"
+            | "swatches.stretch"
+            | "swatches.bending"
+            | "swatches.strain_limit" => {
                 format!("{cloth}.fabrics{at}.{}", field.trim_start_matches("swatches."))
             }
             "strain_limit"
             | "middle_strain"
             | "stretch_min"
             | "stretch_max"
+            | "stretch_rate"
             | "area_limit"
             | "substeps"
             | "contact_rounds"
@@ -187,8 +194,8 @@ impl Builder<'_> {
         #[cfg(feature = "import")]
         let mut import = None;
         let (mass, overrides) = (fabric.mass.clone(), fabric.overrides.clone());
-        let (shear, bending, curved) = (fabric.shear, fabric.bending, fabric.curved);
-        let own = MeshDescriptor { mass, shear, bending, curved, overrides, ..Default::default() };
+        let Fabric { shear, stretch, bending, curved, .. } = *fabric;
+        let own = MeshDescriptor { mass, shear, stretch, bending, curved, overrides, ..Default::default() };
         let mut descriptor = match &fabric.source {
             Source::Sheet(sheet) => MeshDescriptor { positions: positions(sheet), faces: quads(sheet), ..own },
             Source::Chain { size, length } => MeshDescriptor {
@@ -251,8 +258,8 @@ impl Builder<'_> {
         if faces.is_empty() {
             return Err(self.error(&key, "has no face with all of its vertices"));
         }
-        let Other { density, shear, bending, strain_limit, .. } = *other;
-        Ok(Swatch { faces, density, shear, bending, strain_limit })
+        let Other { density, shear, stretch, bending, strain_limit, .. } = *other;
+        Ok(Swatch { faces, density, shear, stretch, bending, strain_limit })
     }
 
     /// The vertices of a group among those of all cloths.

@@ -28,13 +28,14 @@ pub(super) fn scene_file(name: &str, size: u32) -> Result<SceneFile> {
         Source::Sheet(Sheet { size: [size; 2], sides: [1.0; 2], upright })
     };
     let worldly = ["drape", "incline", "mannequin", "tablecloth"].contains(&name);
-    let MeshDescriptor { mass, shear, curved, groups, overrides, .. } = MeshDescriptor::default();
+    let MeshDescriptor { mass, shear, stretch, curved, groups, overrides, .. } = MeshDescriptor::default();
     let mut fabric = Fabric {
         key: "cloth".to_owned(),
         source,
         material: None,
         mass: if rope { Mass::Density(0.1) } else { mass },
         shear,
+        stretch,
         bending: if worldly || upright { COTTON_BENDING } else { 0.0 },
         curved,
         start: Start::default(),

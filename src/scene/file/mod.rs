@@ -92,6 +92,7 @@
 //! | `density` | \[kg/m²\], of lines \[kg/m\]; 1e-9 … 1e9 | that of the material; 0.2, of a chain 0.1 |
 //! | `masses` | one per vertex \[kg\], instead of a density | |
 //! | `shear` | stiffness of a quad's diagonals, shear modulus of woven triangles \[N/m\] | that of the material; 20 |
+//! | `stretch` | tension per width and strain along threads \[N/m\], 1e-3 … 1e9 | `inf`: none |
 //! | `bending` | \[N·m\] | that of the material; 0 |
 //! | `curved` | bending holds the rest shape as it is, not a flat one | `false` |
 //! | `damping` | of internal motion \[s\]: [`Settings::damping`]; one for all cloths | that of the material; 0 |
@@ -105,8 +106,12 @@
 //!
 //! `warp` is along the first texture coordinate (`"uv"`), as most sides do (`"sides"`), along an axis (`"x"`, `"y"`,
 //! `"z"`) or nowhere (`"off"`); `"auto"` is `"uv"` where there are texture coordinates, else `"sides"`
-//! ([`crate::mesh::weave`]). An override has `ends = [a, b]`, `kind = "inextensible"`, `"spring"` or `"free"`, the
-//! `stiffness` of a spring \[N/m\], and a `rest` length \[m\].
+//! ([`crate::mesh::weave`]). An override has `ends = [a, b]`, a `kind`, and a `rest` length \[m\]. The kinds are those
+//! of [`EdgeKind`](crate::EdgeKind): `"inextensible"`, `"rope"`, `"free"`; `"spring"` and `"compliant"` with a
+//! `stiffness` \[N/m\]; and `"limited"` with a `stiffness`, a `min` and a `max`, parts of the rest length.
+//!
+//! A fabric with `stretch` gives way along its threads ([`crate::MeshDescriptor::stretch`]), and what it is stretched
+//! counts as strain.
 //!
 //! `[cloth.start]` is what is done to the rest shape before the first frame, in this order:
 //!
@@ -153,10 +158,11 @@
 //!
 //! An entry of `[[cloth.fabrics]]` has a `group` (of the mesh file, or of `[cloth.groups]`) or a `color` (of a mesh
 //! file: `"RRGGBB"`, or `"RRGGBB~8"` for ±8 of 255 per channel), and says what the faces are made of all of whose
-//! vertices are in it: `material`, or `density`, `shear` and `bending`, which are those of the cloth where they are
-//! left out. `strain_limit` is that of its edges, instead of the one of [`[solver]`](#solver), looser or tighter; an
-//! edge between two fabrics has the smaller one. Of two entries with one face the later decides. All fabrics have one
-//! damping and one friction on each solid: the engine has no others.
+//! vertices are in it: `material`, or `density`, `shear`, `stretch` and `bending`, which are those of the cloth where
+//! they are left out; `stretch = inf` does not stretch, and an edge beside such a face does not, either.
+//! `strain_limit` is that of its edges, instead of the one of [`[solver]`](#solver), looser or tighter; an edge between
+//! two fabrics has the smaller one. Of two entries with one face the later decides. All fabrics have one damping and
+//! one friction on each solid: the engine has no others.
 //!
 //! ## Pins
 //!
@@ -237,6 +243,7 @@
 //! | `middle_strain` | strain at which the substeps of a frame but its last may end: [`Settings::middle_strain`] | the solver's |
 //! | `stretch_min`, `stretch_max` | band of lengths relative to rest that counts as no strain | 1, 1 |
 //! | `area_limit` | smallest and largest area of a triangle relative to rest | none |
+//! | `stretch_rate` | largest change of an edge in a substep, as a part of its length | none |
 //! | `substeps` | per frame: a number, `{ up_to = n }` or `"auto"` | `"auto"` |
 //! | `stepping` | `"euler"` or `"bdf2"` | `"euler"` |
 //! | `elasticity` | of shear springs: `"auto"`, `"diagonals"`, `"explicit"`, `"implicit"` | `"auto"` |

@@ -21,6 +21,7 @@ pub(super) struct Fabric {
     pub(super) material: Option<Material>,
     pub(super) mass: Mass,
     pub(super) shear: f32,
+    pub(super) stretch: Option<f32>,
     pub(super) bending: f32,
     pub(super) curved: bool,
     pub(super) start: Start,
@@ -35,6 +36,7 @@ pub(super) struct Other {
     pub(super) select: Named,
     pub(super) density: f32,
     pub(super) shear: f32,
+    pub(super) stretch: Option<f32>,
     pub(super) bending: f32,
     pub(super) strain_limit: Option<f32>,
 }

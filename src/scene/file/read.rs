@@ -161,7 +161,7 @@ fn fabric<'a>(
     limits: &Limits,
     damping: &mut Option<(String, f32)>,
 ) -> Result<(Fabric, Vec<Value<'a>>)> {
-    const COMMON: [&str; 12] = [
+    const COMMON: [&str; 13] = [
         "bending",
         "curved",
         "damping",
@@ -174,6 +174,7 @@ fn fabric<'a>(
         "pins",
         "shear",
         "start",
+        "stretch",
     ];
     let with = |own: &[&'static str]| -> Vec<&'static str> { COMMON.iter().chain(own).copied().collect() };
     let every = with(&[
@@ -235,6 +236,10 @@ fn fabric<'a>(
     // kg/m of the built-in chains, kg/m² of the default fabric.
     let mut density = if chain { 0.1 } else { 0.2 };
     let fabric = table.get("material").map(|value| material(&value)).transpose()?;
+    let stretch = table.get("stretch").map(|value| stretch(&value)).transpose()?.flatten();
+    if let (true, Some(value)) = (chain, table.get("stretch")) {
+        return Err(value.error("is of a fabric, but a chain has none: its edges may be `compliant`"));
+    }
     if let (true, Some(value)) = (chain, table.get("material")) {
         return Err(value.error("is a fabric, but a chain has none: it has a density in kg/m"));
     }
@@ -269,15 +274,19 @@ fn fabric<'a>(
     let overrides = tables(&table, "overrides", limits.vertices)?.iter().map(edge).collect::<Result<_>>()?;
     let plain = [density, shear, bending];
     let others = tables(&table, "fabrics", limits.solids)?;
-    let others = others.iter().map(|value| other(value, plain)).collect::<Result<_>>()?;
+    let others = others.iter().map(|value| other(value, plain, stretch)).collect::<Result<_>>()?;
     let pins = tables(&table, "pins", limits.pins)?;
     let (key, material) = (value.key().to_owned(), fabric);
-    Ok((Fabric { key, source, mass, material, shear, bending, curved: bent, start, groups, overrides, others }, pins))
+    Ok((
+        Fabric { key, source, mass, material, shear, stretch, bending, curved: bent, start, groups, overrides, others },
+        pins,
+    ))
 }
 
 /// Faces of another fabric than density, shear and bending of the rest.
-fn other(value: &Value<'_>, [mut density, mut shear, mut bending]: [f32; 3]) -> Result<Other> {
-    let table = value.table(&["bending", "color", "density", "group", "material", "shear", "strain_limit"])?;
+fn other(value: &Value<'_>, [mut density, mut shear, mut bending]: [f32; 3], plain: Option<f32>) -> Result<Other> {
+    let table =
+        value.table(&["bending", "color", "density", "group", "material", "shear", "strain_limit", "stretch"])?;
     let select = match (table.get("group"), table.get("color")) {
         (Some(group), None) => Named::Group(group.string()?.to_owned()),
         (None, Some(value)) => Named::Color(color(&value)?),
@@ -291,7 +300,13 @@ fn other(value: &Value<'_>, [mut density, mut shear, mut bending]: [f32; 3]) -> 
     table.set("shear", &mut shear)?;
     table.set("bending", &mut bending)?;
     let strain_limit = table.get("strain_limit").map(|value| value.number()).transpose()?;
-    Ok(Other { select, density, shear, bending, strain_limit })
+    let stretch = table.get("stretch").map_or(Ok(plain), |value| stretch(&value))?;
+    Ok(Other { select, density, shear, stretch, bending, strain_limit })
+}
+
+/// How a fabric stretches; infinity for not at all.
+fn stretch(value: &Value<'_>) -> Result<Option<f32>> {
+    value.number_or_infinity().map(|stretch| Some(stretch).filter(|stretch| *stretch != f32::INFINITY))
 }
 
 fn color(value: &Value<'_>) -> Result<Color> {
@@ -433,17 +448,32 @@ fn groups(value: &Value<'_>) -> Result<BTreeMap<String, Vec<u32>>> {
 }
 
 fn edge(value: &Value<'_>) -> Result<EdgeOverride> {
-    let table = value.table(&["ends", "kind", "rest", "stiffness"])?;
+    let table = value.table(&["ends", "kind", "max", "min", "rest", "stiffness"])?;
     let ends = table.need("ends", "the two vertices of an edge")?;
     let vertices = ends.vertices()?;
     let [a, b] = vertices[..] else { return Err(ends.error("must be two vertices")) };
-    let kind = match table.need("kind", "what the edge becomes")?.word(&["free", "inextensible", "spring"])? {
+    const KINDS: [&str; 6] = ["compliant", "free", "inextensible", "limited", "rope", "spring"];
+    let stiffness = || table.need("stiffness", "that of the edge, in N/m")?.number();
+    let kind = match table.need("kind", "what the edge becomes")?.word(&KINDS)? {
         "free" => EdgeKind::Free,
-        "spring" => EdgeKind::Spring { stiffness: table.need("stiffness", "that of the spring, in N/m")?.number()? },
+        "spring" => EdgeKind::Spring { stiffness: stiffness()? },
+        "compliant" => EdgeKind::Compliant { stiffness: stiffness()? },
+        "rope" => EdgeKind::Rope,
+        "limited" => {
+            let end = |name: &str| table.need(name, "where the edge ends, as a part of its rest length")?.number();
+            EdgeKind::Limited { stiffness: stiffness()?, min: end("min")?, max: end("max")? }
+        }
         _ => EdgeKind::Inextensible,
     };
-    if table.has("stiffness") && !matches!(kind, EdgeKind::Spring { .. }) {
-        return Err(table.error("stiffness", format!("`{}` is for springs", table.path("stiffness"))));
+    let stiff = matches!(kind, EdgeKind::Spring { .. } | EdgeKind::Compliant { .. } | EdgeKind::Limited { .. });
+    if table.has("stiffness") && !stiff {
+        let problem = format!("`{}` is for springs, compliant and limited edges", table.path("stiffness"));
+        return Err(table.error("stiffness", problem));
+    }
+    for name in ["min", "max"] {
+        if table.has(name) && !matches!(kind, EdgeKind::Limited { .. }) {
+            return Err(table.error(name, format!("`{}` is for limited edges", table.path(name))));
+        }
     }
     let rest = table.get("rest").map(|value| value.number()).transpose()?;
     Ok(EdgeOverride { ends: [a, b], kind, rest })
@@ -681,6 +711,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
         "strain_limit",
         "stretch_max",
         "stretch_min",
+        "stretch_rate",
         "substeps",
     ];
     let known: Vec<&str> = own.into_iter().chain(solver_tables()).collect();
@@ -689,6 +720,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
     settings.middle_strain = table.get("middle_strain").map(|value| value.number()).transpose()?;
     table.set("stretch_min", &mut settings.stretch_min)?;
     table.set("stretch_max", &mut settings.stretch_max)?;
+    settings.stretch_rate = table.get("stretch_rate").map(|value| value.number()).transpose()?;
     settings.area_limit = table.get("area_limit").map(|value| value.numbers()).transpose()?;
     table.set_count("contact_rounds", &mut settings.contact_rounds)?;
     table.set("rest_speed", &mut settings.rest_speed)?;

@@ -179,6 +179,7 @@ fn fabric(page: &mut Page, fabric: &Fabric, file: &SceneFile) {
     }
     if !rope {
         page.number("shear", fabric.shear, "stiffness of each diagonal of a quad, N/m");
+        page.option("stretch", fabric.stretch, "along threads, N/m; without it the fabric does not stretch");
         page.number("bending", fabric.bending, "N·m");
     }
     page.unless("curved", &fabric.curved, &false, "bending holds the rest shape, not a flat one");
@@ -193,7 +194,7 @@ fn fabric(page: &mut Page, fabric: &Fabric, file: &SceneFile) {
     for one in &fabric.overrides {
         edge(page, one);
     }
-    for Other { select, density, shear, bending, strain_limit } in &fabric.others {
+    for Other { select, density, shear, stretch, bending, strain_limit } in &fabric.others {
         page.head("[[cloth.fabrics]]", "faces of another fabric");
         match select {
             Named::Group(name) => page.line("group", &text(name), ""),
@@ -201,6 +202,8 @@ fn fabric(page: &mut Page, fabric: &Fabric, file: &SceneFile) {
         }
         page.number("density", *density, "kg/m²");
         page.number("shear", *shear, "N/m");
+        let rigid = fabric.stretch.map(|_| f32::INFINITY);
+        page.option("stretch", stretch.or(rigid), "along threads, N/m");
         page.number("bending", *bending, "N·m");
         page.option("strain_limit", *strain_limit, "of its edges, instead of that of [solver]");
     }
@@ -239,6 +242,17 @@ fn edge(page: &mut Page, edge: &EdgeOverride) {
         EdgeKind::Spring { stiffness } => {
             page.line("kind", "\"spring\"", "");
             page.number("stiffness", stiffness, "N/m");
+        }
+        EdgeKind::Compliant { stiffness } => {
+            page.line("kind", "\"compliant\"", "");
+            page.number("stiffness", stiffness, "N/m");
+        }
+        EdgeKind::Rope => page.line("kind", "\"rope\"", ""),
+        EdgeKind::Limited { stiffness, min, max } => {
+            page.line("kind", "\"limited\"", "");
+            page.number("stiffness", stiffness, "between its ends, N/m");
+            page.number("min", min, "least length, of the rest length");
+            page.number("max", max, "largest length, of the rest length");
         }
     }
     if let Some(rest) = edge.rest {
@@ -367,6 +381,7 @@ fn solver(page: &mut Page, settings: &Settings) {
     if let Some(limit) = settings.area_limit {
         page.line("area_limit", &list(&limit), "of triangles, relative to rest");
     }
+    page.option("stretch_rate", settings.stretch_rate, "largest change of an edge in a substep, as a part of it");
     match settings.elasticity {
         Elasticity::Auto => {}
         Elasticity::Explicit => page.line("elasticity", "\"explicit\"", ""),
