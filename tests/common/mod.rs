@@ -160,6 +160,19 @@ pub(crate) fn crowded(size: u32, settings: Settings) -> Cloth {
     taut::validate::crowded(size, settings).expect("the sheet and the settings are valid")
 }
 
+/// Every entry point of every shader, read from the files.
+pub(crate) fn entry_points() -> std::collections::BTreeSet<String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+    let texts = std::fs::read_dir(folder)
+        .expect("the folder of shaders exists")
+        .map(|entry| std::fs::read_to_string(entry.expect("the folder can be read").path()).expect("a shader is text"));
+    let names = |text: String| {
+        let starts = text.split("@compute").skip(1).map(|rest| rest.split("fn ").nth(1).unwrap_or_default());
+        starts.map(|rest| rest.split('(').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    texts.flat_map(names).collect()
+}
+
 /// Reproducible random numbers (SplitMix64).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(pub u64);
