@@ -704,6 +704,26 @@ fn velocity_projection_of_one_particle() {
     assert_eq!(v[0], [0.0; 3]);
 }
 
+/// It is the projection that is orthogonal in the metric of mass, so that the kinetic energy falls by that of what it
+/// takes, ½ Δv M Δv, and never grows, whatever the velocities.
+#[test]
+fn projecting_velocities_takes_energy_and_gives_none() {
+    let mut s = cylinder_net();
+    s.inverse_masses.iter_mut().enumerate().for_each(|(v, w)| *w = 1.0 / (0.5 + 1.5 * (v as f64).sin().abs()));
+    for case in 0..20 {
+        let at = |v: usize, axis: usize| (1.7 * v as f64 + 2.3 * axis as f64 + 0.9 * f64::from(case)).sin();
+        let before: Vec<[f64; 3]> = (0..s.positions.len()).map(|v| [at(v, 0), at(v, 1), at(v, 2)]).collect();
+        let mut after = before.clone();
+        assert!(project_velocities(&s, &mut after) <= 1e-12);
+        let [first, last] = [&before, &after].map(|v| energy(&s, v, [0.0; 3]));
+        let taken: Vec<[f64; 3]> = before.iter().zip(&after).map(|(a, b)| minus(*a, *b)).collect();
+        let taken = energy(&s, &taken, [0.0; 3]);
+        assert!(taken > 0.01 * first, "case {case}: {taken} J of {first} J");
+        near(last, first - taken, 1e-12 * first);
+        assert!(last < first, "case {case}: {first} J became {last} J");
+    }
+}
+
 // ------------------------------------------------------------------------------------------- conservation laws
 
 /// Without pins every iterate keeps the centre of mass, and its own angular momentum.

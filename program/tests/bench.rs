@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{gpu_required, json, run as taut};
+use common::required::gpu_required;
+use common::{json, run as taut};
 use serde_json::Value;
 
 const QUICK: &str = "bench solvers scaling adapters --quick --adapter none";

@@ -93,7 +93,10 @@ impl Machine {
             let adapters: Vec<String> =
                 adapters.iter().map(|found| format!("{} ({})", found["name"], found["backend"])).collect();
             println!("SKIPPED: this machine cannot show {what}, it has {adapters:?}");
-            assert!(!common::gpu_required(), "TAUT_REQUIRE_GPU=1, but this machine cannot show {what}: {adapters:?}");
+            assert!(
+                !common::required::gpu_required(),
+                "TAUT_REQUIRE_GPU is set, but this machine cannot show {what}: {adapters:?}"
+            );
         }
         holds
     }
@@ -238,7 +241,7 @@ fn with_software_adapters_only() {
 fn with_two_graphics_interfaces() {
     let Some(machine) = Machine::software() else {
         println!("SKIPPED: there is no software Vulkan driver");
-        assert!(!common::gpu_required(), "TAUT_REQUIRE_GPU=1, but there is no software Vulkan driver");
+        assert!(!common::required::gpu_required(), "TAUT_REQUIRE_GPU is set, but there is no software Vulkan driver");
         return;
     };
     let backends = |adapters: &[Value]| {

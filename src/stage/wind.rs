@@ -46,7 +46,7 @@ use crate::stage::Recorder;
 use crate::stage::Stage;
 use crate::stage::fields;
 use crate::stage::fields::{Clock, Vertex};
-use crate::vector::{padded, xyz};
+use crate::vector::xyz;
 
 static SOURCE: Source = Source::new("wind", include_str!("../../shaders/wind.wgsl"))
     .constants(&[("CALM", Constant::F32(CALM))])
@@ -268,7 +268,9 @@ fn blow_body(run: &mut Run<'_>) -> Result<()> {
         for triangle in around(v) {
             force += *found[(triangle - first) as usize].get_or_insert_with(|| flow.face_force(*triangle as usize));
         }
-        forces[v] = padded(xyz(forces[v]) + flow.bearable(force / 3.0, v));
+        let [x, y, z] = (xyz(forces[v]) + flow.bearable(force / 3.0, v)).to_array();
+        // The last lane is that of bending.
+        forces[v] = [x, y, z, forces[v][3]];
     }
     Ok(())
 }

@@ -137,6 +137,7 @@ pub struct Failure {
     pub mismatch: Option<Box<Mismatch>>,
     /// Kernels of the program that it was about.
     pub kernels: Vec<&'static str>,
+    excess: Option<f64>,
 }
 
 impl fmt::Display for Failure {
@@ -154,14 +155,20 @@ impl From<Error> for Failure {
             Error::Mismatch(mismatch) => Some(mismatch),
             _ => None,
         };
-        Self { message, mismatch, kernels: Vec::new() }
+        let excess = mismatch.as_ref().map(|found| f64::from((found.cpu - found.gpu).abs()) / f64::from(found.bound));
+        Self { message, mismatch, kernels: Vec::new(), excess }
     }
 }
 
 impl Failure {
     /// A failure without a place, in one sentence.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), mismatch: None, kernels: Vec::new() }
+        Self { message: message.into(), mismatch: None, kernels: Vec::new(), excess: None }
+    }
+
+    /// How far off it is, as a multiple of what is right; not known of everything.
+    pub fn excess(&self) -> Option<f64> {
+        self.excess
     }
 
     /// `Ok` if a figure is at most so much; not a number is more than anything.
@@ -169,7 +176,8 @@ impl Failure {
         if found <= most {
             Ok(())
         } else {
-            Err(Self::new(format!("{what} is {found:.2e}; at most {most:.2e} is right")))
+            let message = format!("{what} is {found:.2e}; at most {most:.2e} is right");
+            Err(Self { excess: Some(found / most), ..Self::new(message) })
         }
     }
 }

@@ -1,23 +1,40 @@
 //! What several test files need.
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
+pub(crate) mod required;
+
+use required::ask_for;
+pub(crate) use required::gpu_required;
 use taut::engine::program::Kernel;
 pub(crate) use taut::validate::{everything_else, warm, windy};
 use taut::{Cloth, Elasticity, FrameInput, Gpu, Mass, Mesh, MeshDescriptor, Method, Scene, Settings, wgpu};
 
-/// Every adapter that computes, opened with default limits and no feature. A missing one is said aloud, and is a
-/// failure where `TAUT_REQUIRE_GPU=1`.
+/// Every adapter that computes. One that `TAUT_REQUIRE_GPU` asks for and that is not there is a failure.
+pub(crate) fn adapters() -> Vec<wgpu::Adapter> {
+    let found: Vec<wgpu::Adapter> = Gpu::adapters().into_iter().filter(|adapter| Gpu::check(adapter).is_ok()).collect();
+    let named = |adapter: &wgpu::Adapter| (adapter.get_info().backend.to_str().to_owned(), adapter.get_info().name);
+    ask_for(&found.iter().map(named).collect::<Vec<_>>());
+    found
+}
+
+/// Every adapter that computes, opened with default limits and no feature. One that does not open is said aloud, and is
+/// a failure where `TAUT_REQUIRE_GPU` asks for any.
 pub(crate) fn gpus() -> Vec<Gpu> {
-    let adapters = Gpu::adapters();
-    let gpus: Vec<Gpu> = adapters.iter().filter(|a| Gpu::check(a).is_ok()).filter_map(|a| Gpu::open(a).ok()).collect();
-    for gpu in &gpus {
-        println!("adapter: {}", name(gpu));
-    }
-    if gpus.is_empty() {
-        println!("SKIPPED: there is no adapter that computes");
-        assert!(!gpu_required(), "TAUT_REQUIRE_GPU=1, but there is no adapter that computes");
-    }
-    gpus
+    let open = |adapter: &wgpu::Adapter| {
+        let label = Gpu::label(&adapter.get_info());
+        match Gpu::open(adapter) {
+            Ok(gpu) => {
+                println!("adapter: {label}");
+                Some(gpu)
+            }
+            Err(error) => {
+                println!("SKIPPED: {label} does not open: {error}");
+                assert!(!gpu_required(), "{label} does not open: {error}");
+                None
+            }
+        }
+    };
+    adapters().iter().filter_map(open).collect()
 }
 
 /// The first adapter that computes.
@@ -34,10 +51,6 @@ pub(crate) fn kernel(name: &str) -> &'static Kernel {
         dispatches.iter().map(|dispatch| dispatch.kernel).find(|kernel| kernel.name == name)
     });
     found.unwrap_or_else(|| panic!("no solver records a kernel {name}"))
-}
-
-pub(crate) fn gpu_required() -> bool {
-    std::env::var("TAUT_REQUIRE_GPU").is_ok_and(|value| value == "1")
 }
 
 pub(crate) fn name(gpu: &Gpu) -> String {
@@ -83,11 +96,10 @@ pub(crate) fn center(positions: &[[f32; 3]]) -> [f64; 3] {
 
 /// A limit-lowered device on the first adapter that computes.
 pub(crate) fn gpu_with(limits: wgpu::Limits) -> Option<Gpu> {
-    let adapters = Gpu::adapters();
-    let adapter = adapters.iter().find(|a| Gpu::check(a).is_ok())?;
+    let adapter = adapters().into_iter().next()?;
     let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };
-    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).ok()?;
-    Gpu::new(&device, &queue).ok()
+    let (device, queue) = pollster::block_on(adapter.request_device(&descriptor)).expect("the adapter can do less");
+    Some(Gpu::new(&device, &queue).expect("no limit is lower than what is needed"))
 }
 
 /// A cloth on the CPU for every solver on every built-in scene of a size.
@@ -160,6 +172,19 @@ pub(crate) fn crowded(size: u32, settings: Settings) -> Cloth {
 /// A hung sheet whose edges have every law that there is.
 pub(crate) fn lawful(size: u32, settings: Settings) -> Cloth {
     taut::validate::lawful(size, settings).expect("the sheet and the settings are valid")
+}
+
+/// Every entry point of every shader, read from the files.
+pub(crate) fn entry_points() -> std::collections::BTreeSet<String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+    let texts = std::fs::read_dir(folder)
+        .expect("the folder of shaders exists")
+        .map(|entry| std::fs::read_to_string(entry.expect("the folder can be read").path()).expect("a shader is text"));
+    let names = |text: String| {
+        let starts = text.split("@compute").skip(1).map(|rest| rest.split("fn ").nth(1).unwrap_or_default());
+        starts.map(|rest| rest.split('(').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    texts.flat_map(names).collect()
 }
 
 /// Reproducible random numbers (SplitMix64).

@@ -6,6 +6,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+#[path = "../../../tests/common/required.rs"]
+pub(crate) mod required;
+
+use required::ask_for;
 use serde_json::Value;
 
 /// The program.
@@ -104,18 +108,13 @@ pub(crate) fn set(names: &[&str]) -> BTreeSet<OsString> {
     names.iter().map(OsString::from).collect()
 }
 
-pub(crate) fn gpu_required() -> bool {
-    std::env::var("TAUT_REQUIRE_GPU").is_ok_and(|value| value == "1")
-}
-
-/// Whether this machine has an adapter that computes. A missing one is said aloud, and is a failure where
-/// `TAUT_REQUIRE_GPU=1`.
+/// Whether this machine has an adapter that computes. One that `TAUT_REQUIRE_GPU` asks for and that is not there is a
+/// failure.
 pub(crate) fn has_gpu() -> bool {
     let adapters = run(Path::new("."), "adapters --json").json();
-    let has = adapters.as_array().expect("a list").iter().any(|adapter| adapter["usable"] == true);
-    if !has {
-        println!("SKIPPED: there is no adapter that computes");
-        assert!(!gpu_required(), "TAUT_REQUIRE_GPU=1, but there is no adapter that computes");
-    }
-    has
+    let usable = adapters.as_array().expect("a list").iter().filter(|adapter| adapter["usable"] == true);
+    let of = |adapter: &Value, key: &str| adapter[key].as_str().expect("a word").to_owned();
+    let usable: Vec<_> = usable.map(|adapter| (of(adapter, "backend"), of(adapter, "name"))).collect();
+    ask_for(&usable);
+    !usable.is_empty()
 }

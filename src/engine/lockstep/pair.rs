@@ -1,6 +1,6 @@
 //! Both backends side by side.
 
-use super::{Agreement, BOUND, Mismatch};
+use super::{Agreement, BOUND, ENTRY, Mismatch, Scale, Terms};
 use crate::engine::cpu;
 use crate::engine::fields::{Fields, Precision, Spec};
 use crate::engine::gpu::Gpu;
@@ -17,9 +17,17 @@ use crate::error::{Error, Result};
 /// # Errors
 /// [`Error::Mismatch`] at the first difference; [`Error::Device`] and others as [`crate::Cloth::on_gpu`].
 pub fn compare(gpu: &Gpu, program: &Program, fields: &mut Fields, at_most: u64) -> Result<Agreement> {
+    compare_on(gpu, program, fields, at_most.into())
+}
+
+/// [`compare`], on other terms.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_on(gpu: &Gpu, program: &Program, fields: &mut Fields, terms: Terms) -> Result<Agreement> {
     let runner = pollster::block_on(Runner::new(gpu, program, fields))?;
     let cpu = cpu::Runner::new(program, fields)?;
-    let mut pair = Pair { cpu, gpu: runner, agreement: Agreement::default(), at_most };
+    let mut pair = Pair { cpu, gpu: runner, agreement: Agreement::default(), terms };
     pair.items(&program.items, fields)?;
     Ok(pair.agreement)
 }
@@ -28,7 +36,7 @@ struct Pair {
     cpu: cpu::Runner,
     gpu: Runner,
     agreement: Agreement,
-    at_most: u64,
+    terms: Terms,
 }
 
 impl Pair {
@@ -36,14 +44,14 @@ impl Pair {
         for item in items {
             match item {
                 Item::Dispatch(dispatch) => {
-                    if self.agreement.dispatches < self.at_most {
+                    if self.agreement.dispatches < self.terms.at_most {
                         self.dispatch(dispatch, fields)?;
                     }
                 }
                 Item::Repeat(repeat) => {
                     for _ in 0..repeat.at_most {
                         let runs = fields.get::<u32>("guards")?[repeat.guard as usize] != 0;
-                        if !runs || self.agreement.dispatches >= self.at_most {
+                        if !runs || self.agreement.dispatches >= self.terms.at_most {
                             break;
                         }
                         self.items(&repeat.body, fields)?;
@@ -106,11 +114,22 @@ impl Pair {
         let floor = (spec.floor)(before)?.max((spec.floor)(after)?);
         let scales: Vec<f32> =
             (0..words_each).map(|word| largest(old, word, words_each).max(largest(cpu, word, words_each))).collect();
+        let name = dispatch.kernel.name;
+        let here = self.terms.amplified.iter().find(|(kernel, _)| *kernel == name).map_or(1.0, |(_, factor)| *factor);
+        let amplification = dispatch.kernel.amplification.max(here);
         for (index, (cpu, gpu)) in cpu.iter().zip(gpu).enumerate() {
+            let scale = scales[index % words_each];
             let bound = match spec.precision {
                 Precision::Exact => 0.0,
-                Precision::Rounded => BOUND * dispatch.kernel.amplification * scales[index % words_each].max(floor),
-                Precision::Fixed => BOUND * dispatch.kernel.amplification * scales[index % words_each] + FEW_UNITS,
+                Precision::Rounded if self.terms.scale == Scale::Entry => {
+                    let first = index - index % words_each;
+                    let element = |words| largest(words, 0, 1);
+                    let (old, new) = (&old[first..first + words_each], &after.words(number)[first..first + words_each]);
+                    let own = element(old).max(element(new)).max(floor);
+                    amplification * (BOUND * scale.max(floor)).min(ENTRY * own)
+                }
+                Precision::Rounded => BOUND * amplification * scale.max(floor),
+                Precision::Fixed => BOUND * amplification * scale + FEW_UNITS,
             };
             let excess = excess(&spec, *cpu, *gpu, bound);
             self.agreement.worst = self.agreement.worst.max(excess.min(1.0));
