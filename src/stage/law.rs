@@ -15,7 +15,7 @@
 //!
 //! The constraint φ = |d| − l with compliance C_c = 1/k is λ = −C_c⁻¹ φ, f = Jᵀλ (the lecture's signs: λ < 0 pulls),
 //! and a step is the system (h² J M⁻¹Jᵀ + C_c) λ = −φ − h J v (Tournier et al. 2015, *Stable Constrained Dynamics*;
-//! Servin et al. 2006), its Schur form, which [`crate::reference::compliance`] solves in f64 beside the whole one. With
+//! Servin et al. 2006), its Schur form, which `reference::CompliantStep` solves in f64 beside the whole one. With
 //! λ = tension times τ², τ the length of the step, and α = 1/(k τ²) this is
 //!
 //! (J W Jᵀ + α) μ = C − α λ, λ += μ,
