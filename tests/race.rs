@@ -684,7 +684,10 @@ fn self_collision_is_free_of_races() {
         "rank_items",
         "find_pairs",
         "rest_pairs",
+        "keep_pairs",
+        "carry_loads",
         "aim_pairs",
+        "resume_pairs",
         "press_pairs",
         "press_apply",
         "fence_push",
@@ -693,6 +696,7 @@ fn self_collision_is_free_of_races() {
         "fence_end",
         "calm_pairs",
         "calm_apply",
+        "check_forced",
         "tally",
     ] {
         assert!(seen.contains(kernel), "{kernel} was not examined");
