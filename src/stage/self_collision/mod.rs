@@ -29,8 +29,8 @@
 //!
 //! **What wins**: the fence, then the strain limit, then thickness and friction. A tangle would be there for ever; a
 //! missed limit is reported and gone in the next frame. Every state that may be committed is a fenced one. From the
-//! third round on pairs give up a part of what they have above half of their thickness, 1/64 and twice as much in each that
-//! follows, and in the second half of the rounds friction gives way, too. What was given up comes back with time.
+//! third round on pairs give up a part of what they have above half of their thickness, 1/64 and twice as much in each
+//! that follows, and in the second half of the rounds friction gives way, too. What was given up comes back with time.
 //!
 //! **Thickness.** h is the distance of the middle surfaces of two layers, at most half of the shortest edge: thicker
 //! cloth cannot fold. Parts of one piece that are near at rest keep at most half of that distance, so that neighbors
