@@ -12,10 +12,10 @@
 //! weight of a pile anew. Without it a pile sinks a little in every substep, and what lifts it again is motion. What
 //! friction held is found anew.
 //!
-//! **Recovery.** Parts that are nearer than h get back a fifth of what they lack in a substep, and 300 h per second at most.
-//! A step of 0.1 h, whatever they lack, pressed as the weight of cloth does: heaps trembled by 1e-3 J/kg, sliding was
-//! braked by a quarter more than friction, and yarns had to give way to it, so that a sleeve missed its limit in a third
-//! of all frames. What is left of recovery in velocities is taken out after the commit (`calm`).
+//! **Recovery.** Parts that are nearer than h get back a fifth of what they lack in a substep, and 300 h per second
+//! at most. A step of 0.1 h, whatever they lack, pressed as the weight of cloth does: heaps trembled by 1e-3 J/kg,
+//! sliding was braked by a quarter more than friction, and yarns had to give way to it, so that a sleeve missed its
+//! limit in a third of all frames. What is left of recovery in velocities is taken out after the commit (`calm`).
 
 use crate::engine::cpu::{Run, Write};
 use crate::engine::fields::Domain;
