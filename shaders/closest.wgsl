@@ -11,10 +11,10 @@ struct Clearance {
 }
 // What one substep looks for: motion that all vertices have in common [m], radius within which pairs are listed [m],
 // inverse size of the cells of triangles and of edges [1/m], pairs that are listed and those that were found, part of
-// their ways that vertices may go.
+// their ways that vertices may go, part of the upper half of their thickness that pairs give up, rounds of the substep.
 struct Nearness {
     drift: vec3<f32>, radius: f32, inverse_cells: vec2<f32>, pairs: u32, demand: u32,
-    part: f32, more_padding: f32, padding: vec2<u32>,
+    part: f32, yielded: f32, rounds: u32, padding: u32,
 }
 // A pair at the start of the substep: normal from the second to the first part, distance along it [m], weights of the
 // closest points, thickness that it keeps [m], kind.
@@ -144,7 +144,11 @@ fn floating(words: vec3<u32>) -> vec3<f32> {
     return vec3<f32>(bitcast<vec3<i32>>(words));
 }
 
-// Distance that a pair is pushed to in this substep [m]: one that is nearer recovers little by little.
+// Distance that a pair is pushed to in this substep [m]: one that is nearer recovers little by little, and a part of
+// what is above half of the thickness may be given up.
 fn kept(plane: Plane) -> f32 {
-    return min(plane.thickness, plane.distance + RECOVERY * clearance.thickness);
+    let lack = plane.thickness - plane.distance;
+    let risen = plane.distance + min(GENTLY * lack, RECOVERY * clearance.thickness * clock.h);
+    let whole = select(plane.thickness, risen, lack > 0.0);
+    return whole - nearness.yielded * max(whole - FIRM * plane.thickness, 0.0);
 }

@@ -20,6 +20,8 @@
 @group(0) @binding(16) var<storage, read_write> own_meters: array<atomic<u32>>;
 @group(0) @binding(17) var<storage, read_write> decisions: array<u32>; // guards
 @group(0) @binding(18) var<storage, read_write> found_nearness: array<Nearness>; // nearness
+@group(0) @binding(19) var<storage, read_write> box_words: array<u32>; // motion_box
+@group(0) @binding(20) var<storage, read_write> spread_words: array<f32>; // spread
 
 // Planes of the pairs at the start of the substep. The closest points give the normal, and the vertices the distance
 // along it, so that the plane separates the parts whatever rounding did to the points. A pair for which there is none
@@ -30,7 +32,6 @@ fn aim_pairs(invocation: Invocation) {
     if (!running() || p >= min(range.end, nearness.pairs)) {
         return;
     }
-    pair_loads[p] = vec4<f32>();
     var plane = planes[p];
     plane.distance = 0.0;
     let pair = pairs[p];
@@ -44,6 +45,7 @@ fn aim_pairs(invocation: Invocation) {
     let apart = length(way);
     if (plane.kind == NEITHER || apart <= SMALLEST) {
         planes[p] = plane;
+        pair_loads[p] = vec4<f32>();
         return;
     }
     let n = way / apart;
@@ -57,6 +59,7 @@ fn aim_pairs(invocation: Invocation) {
             atomicMin(&bounds[pair[k]], bitcast<u32>(most));
         }
         planes[p] = plane;
+        pair_loads[p] = vec4<f32>();
         return;
     }
     offsets[p] = select(vec4<f32>(high) - along, along - vec4<f32>(low), side > vec4<f32>());
@@ -68,7 +71,7 @@ fn aim_pairs(invocation: Invocation) {
     for (var k = 0u; k < 4u; k++) {
         moved += share[k] * displacements[pair[k]].xyz;
     }
-    if (plane.distance + dot(n, moved) < kept(plane)) {
+    if (plane.distance + dot(n, moved) < kept(plane) || pair_loads[p].w > 0.0) {
         for (var k = 0u; k < 4u; k++) {
             atomicAdd(&touches[pair[k]], 1u);
         }
@@ -89,9 +92,8 @@ fn given_up(v: u32, way: vec3<f32>) -> vec4<f32> {
     return vec4<f32>(left, select(TRIMMED, FORCED, length(left) < ENOUGH * length(way)));
 }
 
-// How far the vertices of a pair go towards the other part, how far they may, and whether those that move as they must
-// go through the others.
-struct Allowance { wanted: vec4<f32>, allowed: vec4<f32>, forced: bool }
+// How far the vertices of a pair go towards the other part, and how far they may.
+struct Allowance { wanted: vec4<f32>, allowed: vec4<f32> }
 
 fn allowance(p: u32) -> Allowance {
     let plane = planes[p];
@@ -100,13 +102,11 @@ fn allowance(p: u32) -> Allowance {
     var wanted = vec4<f32>();
     var need = vec2<f32>();
     var must = vec2<f32>();
-    var most = vec2<f32>(-FAR);
     for (var k = 0u; k < 4u; k++) {
         wanted[k] = -side[k] * dot(plane.normal, displacements[pair[k]].xyz - nearness.drift);
         let beyond = wanted[k] - offsets[p][k];
         let part = select(1u, 0u, side[k] > 0.0);
         need[part] = max(need[part], beyond);
-        most[part] = max(most[part], beyond);
         if (driven(pair[k])) {
             must[part] = max(must[part], beyond);
         }
@@ -117,9 +117,7 @@ fn allowance(p: u32) -> Allowance {
     // What moves as it must gets what it needs first.
     let first = min(max(part * free, must.x), max(free - must.y, must.x));
     let second = max(free - first, 0.0);
-    let through = max(must.x + most.y, must.y + most.x);
-    let forced = max(must.x, must.y) > 0.0 && through > plane.distance;
-    return Allowance(wanted, offsets[p] + select(vec4<f32>(second), vec4<f32>(first), side > vec4<f32>()), forced);
+    return Allowance(wanted, offsets[p] + select(vec4<f32>(second), vec4<f32>(first), side > vec4<f32>()));
 }
 
 // Takes from every vertex what it goes too far towards the other part. What it goes along the plane is left.
@@ -198,9 +196,6 @@ fn fence_trim(invocation: Invocation) {
         if (found.wanted[k] > found.allowed[k]) {
             atomicMin(&limits[pair[k]], bitcast<u32>(TRIM * (max(found.allowed[k], 0.0) / found.wanted[k])));
         }
-        if (found.forced && driven(pair[k])) {
-            atomicMin(&limits[pair[k]], 0u);
-        }
     }
 }
 
@@ -227,6 +222,32 @@ fn fence_end(invocation: Invocation) {
     marks[v] = mark;
 }
 
+// What moved as it must, towards a part that did not give way as far, in the state that is committed.
+@compute @workgroup_size(GROUP)
+fn check_forced(invocation: Invocation) {
+    let p = element(invocation);
+    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance <= 0.0) {
+        return;
+    }
+    let pair = pairs[p];
+    let side = sides(planes[p].kind);
+    var beyond = vec4<f32>();
+    var most = vec2<f32>(-FAR);
+    for (var k = 0u; k < 4u; k++) {
+        beyond[k] = -side[k] * dot(planes[p].normal, displacements[pair[k]].xyz - nearness.drift) - offsets[p][k];
+        let part = select(1u, 0u, side[k] > 0.0);
+        most[part] = max(most[part], beyond[k]);
+    }
+    if (most.x + most.y <= planes[p].distance) {
+        return;
+    }
+    for (var k = 0u; k < 4u; k++) {
+        if (beyond[k] > 0.0 && driven(pair[k])) {
+            atomicMin(&limits[pair[k]], 0u);
+        }
+    }
+}
+
 // Adds what the last round of a substep did to vertices to the account of the frame.
 @compute @workgroup_size(GROUP)
 fn tally(invocation: Invocation) {
@@ -238,6 +259,9 @@ fn tally(invocation: Invocation) {
     if (mark >= u32(PINCHED)) {
         mark -= u32(PINCHED);
         atomicAdd(&own_meters[PINCHED_VERTICES], 1u);
+    }
+    if (limit_words[v] == 0.0 && driven(v)) {
+        mark = u32(FORCED);
     }
     if (mark > 0u) {
         atomicAdd(&own_meters[FIRST_MARK + mark], 1u);
@@ -255,10 +279,43 @@ fn begin_tally() {
     }
     found_nearness[0].radius = 0.0;
     found_nearness[0].pairs = 0u;
+    for (var k = 0u; k < BOX; k++) {
+        box_words[k] = 0u;
+    }
+    for (var k = 0u; k < SPREADS; k++) {
+        spread_words[k] = 0.0;
+    }
 }
 
-// Runs what follows where there are pairs. Arguments: guard word of its loop, and that of the loop around it.
+// Nothing is left of a frame that was stopped half-way.
+@compute @workgroup_size(GROUP)
+fn forget_pushes(invocation: Invocation) {
+    let k = element(invocation);
+    if (!running() || k >= range.end) {
+        return;
+    }
+    push_words[k] = 0u;
+}
+
+// Runs what follows where there are pairs. Arguments: guard word of its loop, and that of the loop around it; `START` of
+// a substep, `ROUND` or neither.
 @compute @workgroup_size(1)
 fn open_pairs() {
-    decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], nearness.pairs > 0u);
+    let own = range.arguments.x;
+    decisions[own] = select(0u, decisions[range.arguments.y], found_nearness[0].pairs > 0u);
+    if (decisions[own] == 0u) {
+        return;
+    }
+    if (range.arguments.z == START) {
+        found_nearness[0].rounds = 0u;
+        found_nearness[0].yielded = 0.0;
+    }
+    if (range.arguments.z == ROUND) {
+        found_nearness[0].rounds += 1u;
+        if (found_nearness[0].rounds == FIRM_ROUNDS + 1u) {
+            found_nearness[0].yielded = FIRST_YIELDED;
+        } else {
+            found_nearness[0].yielded = min(YIELDING * found_nearness[0].yielded, 1.0);
+        }
+    }
 }

@@ -30,6 +30,30 @@ fn pull(pair: vec4<u32>, share: vec4<f32>, way: vec3<f32>) {
     }
 }
 
+// A substep begins with what pressed in the one before; what friction held is found anew.
+@compute @workgroup_size(GROUP)
+fn resume_pairs(invocation: Invocation) {
+    let p = element(invocation);
+    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance <= 0.0 || pair_loads[p].w == 0.0) {
+        return;
+    }
+    let plane = planes[p];
+    let pair = pairs[p];
+    let share = shares(plane.kind, plane.weights);
+    let n = plane.normal;
+    var w = 0.0;
+    for (var k = 0u; k < 4u; k++) {
+        w += share[k] * share[k] * inverse_mass_along(pair[k], vertices[pair[k]].inverse_mass, n);
+    }
+    if (w <= 0.0) {
+        pair_loads[p] = vec4<f32>();
+        return;
+    }
+    let pressed = RESUMED * pair_loads[p].w;
+    pair_loads[p] = vec4<f32>(0.0, 0.0, 0.0, pressed);
+    pull(pair, share, (UNITS * pressed / (nearness.radius * w)) * n);
+}
+
 // One sweep over the pairs. Argument: 1 where friction has no say any more.
 @compute @workgroup_size(GROUP)
 fn press_pairs(invocation: Invocation) {
@@ -64,7 +88,7 @@ fn press_pairs(invocation: Invocation) {
     pull(pair, share, (UNITS / (nearness.radius * w)) * way);
 }
 
-// Moves vertices by what their pairs ask for.
+// Moves vertices by what their pairs ask for. Argument: 1 at the start of a substep, whose pairs that press are known.
 @compute @workgroup_size(GROUP)
 fn press_apply(invocation: Invocation) {
     let v = element(invocation);
@@ -72,7 +96,9 @@ fn press_apply(invocation: Invocation) {
         return;
     }
     let count = push_words[4u * v + 3u];
-    touches[v] = count;
+    if (range.arguments.x == 0u) {
+        touches[v] = count;
+    }
     if (count > 0u) {
         let sum = floating(vec3<u32>(push_words[4u * v], push_words[4u * v + 1u], push_words[4u * v + 2u]));
         displacements[v] += vec4<f32>((nearness.radius / UNITS) * sum, 0.0);

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use common::required::missing;
 use common::*;
 use taut::engine::lockstep;
-use taut::validate::{Subject, planted};
+use taut::validate::{Subject, planted, rushing};
 use taut::{
     Cloth, Elasticity, Face, FastProjection, GaussSeidel, Gpu, Hold, Jacobi, Mesh, MeshDescriptor, Method, Pose, Scene,
     Settings, Substeps, Weave, Wind, scene,
@@ -190,6 +190,19 @@ fn adapters_that_are_asked_for_are_missed() {
     assert_eq!(missing("gl", &[("vulkan".to_owned(), "Single GL".to_owned())]), ["gl"]);
     assert_eq!(missing("1", &[]), ["1"]);
     assert_eq!(missing("vulkan,gl", &found[..1]), ["gl"]);
+}
+
+/// Sheets that are too fast: all ways are shortened.
+#[test]
+fn slowing_down_agrees() {
+    for gpu in gpus() {
+        let cloth = rushing(4).expect("the sheets and the settings are valid");
+        let mut fields = cloth.fields().unwrap().clone();
+        let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 2000);
+        let agreement = agreement.unwrap_or_else(|error| panic!("{}: {error}", name(&gpu)));
+        println!("{} rushing: worst {}", name(&gpu), agreement.worst);
+        assert!(agreement.kernels.contains(&"slow_down"), "{agreement:?}");
+    }
 }
 
 #[test]

@@ -397,13 +397,12 @@ fn folds(positions: &[[f32; 3]], around: usize) -> usize {
     folds
 }
 
-/// Cloth that is pushed together on an arm. The limit is not held in all frames: of 12, 16 and 24 vertices around, 37
-/// of 120, 13 of 120 and 37 of 150 frames were over it, 1.84 % at most; without self-collision none, and 2 of those of
-/// 24.
-fn sleeve(size: u32, make: impl FnOnce(Scene) -> Cloth) {
+/// Cloth that is pushed together on an arm: 1 of 120 frames of one with 12 vertices around is over the limit, and none
+/// without self-collision; of one with 24, 2 are without.
+fn sleeve(size: u32, over: u32, make: impl FnOnce(Scene) -> Cloth) {
     let found = run(scene::sleeve(size).expect("a scene"), 120, FRAME, make);
-    judge_but("sleeve", &found, 60);
-    assert!(found.strain < 0.03, "{}", found.strain);
+    judge_but("sleeve", &found, over);
+    assert!(found.strain < 0.02, "{}", found.strain);
     let folds = folds(&found.positions, size as usize);
     println!("{folds} folds");
     assert!(folds >= 4, "{folds}");
@@ -425,7 +424,7 @@ fn ring(size: u32, make: impl FnOnce(Scene) -> Cloth) {
 
 #[test]
 fn a_sleeve_folds_and_does_not_cross() {
-    sleeve(12, on_cpu);
+    sleeve(12, 2, on_cpu);
 }
 
 #[test]
@@ -451,16 +450,16 @@ fn large_scenes_do_not_cross() {
     judge_but("stack", &run(roomy(scene::stack(48)), 60, FRAME, on_cpu), 5);
     judge("sheets", &run(roomy(scene::sheets(48)), 60, FRAME, on_cpu));
     ring(24, on_cpu);
-    sleeve(24, on_cpu);
+    sleeve(24, 5, on_cpu);
 }
 
-/// All four turns of a strip. From the third turn on the limit is not held: 131 of 300 frames had more than 1 %, 1.77 %
-/// at most, where none has without self-collision, and none should.
+/// All four turns of a strip: 1 of the first 210 frames was over the limit, where none is without self-collision, and
+/// none should be.
 #[test]
 #[ignore = "takes minutes; tests/all runs it"]
 fn a_strip_of_four_turns_does_not_cross_itself() {
     let scene = scene::twist(12).expect("a scene");
-    judge_but("twist", &run(scene, 300, FRAME, on_cpu), 200);
+    judge_but("twist", &run(scene, 300, FRAME, on_cpu), 20);
 }
 
 #[test]
@@ -639,17 +638,15 @@ fn cloth_on_cloth_stays_below_the_angle_of_friction() {
     assert!(slip < 1e-4, "{slip}");
 }
 
-/// It is braked by more than friction: 0.213 m/s² were found where 0.279 m/s² are expected, and 3 % would be right.
-/// What moves parts apart that are too near presses, too, and friction grows with what presses; the more so the more
-/// substeps there are (0.19 m/s² with 40 per frame, and 0.05 m/s² if the sheet is turned by 23°). Of its first
-/// sixth of a second it is 0.278 m/s².
+/// It is braked by 2 … 8 % more than friction, where 3 % would be right: a frame begins without knowing what pressed,
+/// and what lifts the sheet again by what it sank presses, too.
 #[test]
 fn cloth_on_cloth_slides_above_the_angle_of_friction() {
     let ways = slope(1.1, 60);
     let (sin, cos) = 0.33_f64.atan().sin_cos();
     let (expected, found) = (9.81 * (sin - 0.3 * cos), (ways[59][1] - ways[14][1]) / 0.75);
     println!("acceleration {found} m/s², {expected} expected");
-    assert!((0.65..1.03).contains(&(found / expected)), "{found} {expected}");
+    assert!((0.9..1.03).contains(&(found / expected)), "{found} {expected}");
     let begin = 6.0 * (ways[10][1] - ways[0][1]);
     assert!((begin / expected - 1.0).abs() < 0.03, "{begin} {expected}");
 }
@@ -670,13 +667,12 @@ fn calm(size: u32, seconds: u32) -> Vec<f64> {
     energies
 }
 
-/// It trembles: from its fourth second on 1e-4 J/kg would be right, and 1.5e-3 J/kg were found (0.2e-3 J/kg in the
-/// fifth; 0.9e-3 … 2.6e-3 J/kg in every one until the tenth of a heap of 24). Its places move by less, 3e-4 J/kg from
-/// frame to frame; without self-collision that is 3e-10 J/kg.
+/// It trembles a little: from its fourth second on 1e-4 J/kg would be right, and 0.7e-3 J/kg were found at most, in most
+/// frames 0.3e-4 … 2e-4 J/kg.
 #[test]
 fn a_heap_all_but_comes_to_rest() {
     let energies = calm(12, 5);
-    assert!(energies[3] < 5e-3 && energies[4] < 5e-3, "{energies:?}");
+    assert!(energies[3] < 1e-3 && energies[4] < 1e-3, "{energies:?}");
 }
 
 /// And that does not grow.
@@ -714,7 +710,7 @@ fn all_cloth_may_move_together() {
         runs.push(mean(&snapshot.positions[vertices / 2..]) - mean(&snapshot.positions[..vertices / 2]));
     }
     println!("gaps {runs:?}");
-    // At 2 m positions round by 1.2e-7 m, and what presses decides by them: 1.05e-4 m were found, of 15.7 mm.
+    // At 2 m positions round by 1.2e-7 m, and what presses decides by them: 1.1e-4 m were found, of 14.3 mm.
     assert!((runs[0] - runs[1]).abs() < 3e-4, "{runs:?}");
 }
 
@@ -752,6 +748,97 @@ fn fast_cloth_does_not_cross() {
         assert_eq!(surface.count_crossings(&snapshot.positions).expect("positions"), 0);
     }
     assert!(limited > 0 || substeps > 12, "{limited} {substeps}");
+}
+
+/// What was driven through cloth is counted, also where that cloth gave way until something behind it did not let it: a
+/// sheet that is pinned everywhere presses a free one on another, and goes through both.
+#[test]
+fn what_is_driven_through_cloth_is_counted() {
+    let scene = flat(&[(5, [0.0; 3], true), (6, [-0.02, 0.006, -0.03], false), (3, [0.06, 0.012, 0.05], true)]);
+    let (surface, start) = (Surface::new(&scene.mesh), scene.start.clone());
+    let driven = scene.start.len() - 9..scene.start.len();
+    let mut cloth = on_cpu(scene);
+    let (mut crossed, mut first) = (0, None);
+    for number in 1..=40u32 {
+        let place = |v: usize| [start[v][0], start[v][1] - 0.0006 * number as f32, start[v][2]];
+        let target = |v: usize| taut::PinTarget { vertex: v as u32, position: place(v) };
+        let pin_targets: Vec<_> = driven.clone().map(target).collect();
+        cloth.step(&FrameInput { dt: FRAME, pin_targets: &pin_targets }).expect("a step");
+        let snapshot = cloth.snapshot().expect("a snapshot");
+        let forced = snapshot.report.self_collision.expect("it is on").forced;
+        first = first.or((forced > 0).then_some(number));
+        let crossings = surface.count_crossings(&snapshot.positions).expect("positions");
+        crossed += crossings;
+        assert!(crossings == 0 || first.is_some(), "frame {number}: {crossings} crossings and nothing forced");
+    }
+    println!("{crossed} crossings, forced from frame {first:?} on");
+    assert!(crossed > 0 && first.is_some_and(|number| number > 5), "{crossed} {first:?}");
+}
+
+/// What the fence takes back does not lead held vertices away from their line or plane, where it takes back nearly all.
+#[test]
+fn the_fence_leaves_holds_alone() {
+    let mut scene = scene::heap(8).expect("a scene");
+    scene.settings.self_collision =
+        scene.settings.self_collision.map(|own| SelfCollision { pairs_per_vertex: 0.0, ..own });
+    let mut cloth = on_cpu(scene);
+    let start = cloth.snapshot().expect("a snapshot").positions;
+    let normal = [0.6, 0.0, 0.8];
+    cloth.hold(&[10, 13], taut::Hold::Plane { normal }).expect("a hold");
+    cloth.hold(&[20, 27], taut::Hold::Line { direction: [0.0, 1.0, 0.0] }).expect("a hold");
+    let mut trimmed = 0;
+    for _ in 0..40 {
+        cloth.step(&frame(FRAME)).expect("a step");
+        let snapshot = cloth.snapshot().expect("a snapshot");
+        trimmed += snapshot.report.self_collision.expect("it is on").trimmed;
+        for v in [10, 13, 20, 27] {
+            let moved: [f32; 3] = std::array::from_fn(|axis| snapshot.positions[v][axis] - start[v][axis]);
+            let off = if v < 20 { normal[0] * moved[0] + normal[2] * moved[2] } else { moved[0].hypot(moved[2]) };
+            assert!(off.abs() < 1e-5, "vertex {v} is {off} m off");
+        }
+    }
+    assert!(trimmed > 100, "{trimmed}");
+}
+
+/// A frame that was stopped half-way may leave sums, boxes and loads behind. The next one begins without them.
+#[test]
+fn nothing_is_left_of_a_frame_that_was_stopped() {
+    let mut cloth = on_cpu(scene::stack(8).expect("a scene"));
+    for _ in 0..6 {
+        cloth.step(&frame(FRAME)).expect("a step");
+    }
+    let clean = cloth.fields().expect("the cloth is on the CPU").clone();
+    let runner = Runner::new(cloth.program(), &clean).expect("the program fits");
+    let run = |names: &[&str]| {
+        let mut fields = clean.clone();
+        for name in names {
+            fields.get_mut::<u32>(name).expect("words").fill(0x3f00_0000);
+        }
+        runner.run(cloth.program(), &mut fields).expect("a frame");
+        fields.get::<u32>("vertices").expect("words").to_vec()
+    };
+    let scratch = [
+        "pushes",
+        "motion_box",
+        "spread",
+        "pair_loads",
+        "old_loads",
+        "touches",
+        "bounds",
+        "limits",
+        "tangles",
+        "plots",
+        "list_places",
+        "own_meters",
+        "bucket_starts",
+        "marks",
+    ];
+    let expected = run(&[]);
+    for name in scratch {
+        assert!(run(&[name]) == expected, "{name}");
+    }
+    // The comparison can fail.
+    assert!(run(&["velocities"]) != expected);
 }
 
 #[test]

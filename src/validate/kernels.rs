@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::subjects::{
-    FRAME, crowded, everything_else, filtering, heaped, landing, lawful, moving, resting, solvers, tangled, warm, windy,
-    with,
+    FRAME, crowded, everything_else, filtering, heaped, landing, lawful, moving, resting, rushing, solvers, tangled,
+    warm, windy, with,
 };
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::filter::{FilterSettings, Layout};
@@ -157,7 +157,7 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
     list.push(Check::new("kernels/yarn-sweep/everything-else", |subject| {
         compare(subject, &after_ten_frames(scene::hang(12)?, everything_else())?, MOST)
     }));
-    // Cloth against cloth: some pairs find no room, and some sheets pass through each other.
+    // Cloth against cloth: some pairs find no room, some sheets pass through each other, and some are too fast.
     list.push(Check::new("kernels/auto/heaped", |subject| {
         let own = SelfCollision { thickness: 0.004, pairs_per_vertex: 4.0, ..Default::default() };
         let settings = Settings { self_collision: Some(own), ..Default::default() };
@@ -165,6 +165,9 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
     }));
     list.push(Check::new("kernels/auto/tangled", |subject| {
         compare_reaching(subject, &tangled(LAYERED)?, WHOLE, "untangle", |_, _| Ok(true))
+    }));
+    list.push(Check::new("kernels/auto/rushing", |subject| {
+        compare_reaching(subject, &rushing(LAYERED)?, WHOLE, "slow_down", |_, _| Ok(true))
     }));
     list
 }

@@ -45,7 +45,9 @@ pub use kernels::planted;
 pub use subjects::{method, solvers};
 // For the tests and benchmarks of this repository; no part of the interface.
 #[doc(hidden)]
-pub use subjects::{crowded, everything_else, filtering, heaped, landing, lawful, moving, resting, tangled, warm, windy};
+pub use subjects::{
+    crowded, everything_else, filtering, heaped, landing, lawful, moving, resting, rushing, tangled, warm, windy,
+};
 
 use crate::engine::gpu::Gpu;
 use crate::engine::lockstep::Mismatch;

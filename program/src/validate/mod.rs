@@ -89,8 +89,6 @@ impl Options {
 
 const FRESH: &str = "bits/fresh-process";
 const COVERAGE: &str = "kernels/coverage";
-/// Kernels that no check makes do something: the last resort of self-collision, which the projection hardly ever needs.
-const SELDOM: [&str; 1] = ["slow_down"];
 
 /// Runs the checks on the adapters that were asked for.
 pub(crate) fn validate(options: &Options) -> Result<Outcome> {
@@ -211,7 +209,7 @@ fn test(adapter: wgpu::Adapter, options: &Options, bar: &ProgressBar, interrupte
         bar.inc(1);
     }
     if options.wants_coverage() {
-        let missing: Vec<&str> = kernels.difference(&compared).copied().filter(|name| !SELDOM.contains(name)).collect();
+        let missing: Vec<&str> = kernels.difference(&compared).copied().collect();
         let outcome = if missing.is_empty() {
             Ok(Seen::new(format!("all {} kernels were compared", compared.len())))
         } else {

@@ -7,6 +7,9 @@
 //! that glides on another without friction stands still.
 //!
 //! The last pass shares out anew, by one state of displacements, so that the shares of all pairs fit together.
+//!
+//! What is pinned or held in place is not shortened, and what it goes towards may not give way as far, because others
+//! shorten its way. So whether anything was driven through is looked for in the state that is committed.
 
 use crate::engine::cpu::{Run, Write};
 use crate::engine::fields::Domain;
@@ -15,7 +18,7 @@ use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::stage::Recorder;
 use crate::stage::contact::Contact;
-use crate::stage::fields::{FAR, Vertex};
+use crate::stage::fields::{Clock, FAR, Vertex};
 use crate::stage::freedom::{left_by, rigid};
 use crate::stage::self_collision::closest::{
     self, Clearance, EDGES, FLOOR, NEITHER, Nearness, Plane, SHARE, SMALLEST, UNITS, between, closest_weights, fixed,
@@ -23,7 +26,8 @@ use crate::stage::self_collision::closest::{
 };
 use crate::stage::self_collision::meter;
 use crate::stage::self_collision::pairs::{bound_pair, listed};
-use crate::stage::self_collision::reach::driven;
+use crate::stage::self_collision::plots::spread;
+use crate::stage::self_collision::reach::{BOX, driven};
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source =
@@ -37,6 +41,13 @@ static SOURCE: Source =
         ("PINCHED", Constant::F32(PINCHED)),
         ("PINCHED_VERTICES", Constant::U32(meter::PINCHED)),
         ("FIRST_MARK", Constant::U32(meter::TRIMMED - 1)),
+        ("START", Constant::U32(START)),
+        ("ROUND", Constant::U32(ROUND)),
+        ("FIRM_ROUNDS", Constant::U32(FIRM_ROUNDS)),
+        ("FIRST_YIELDED", Constant::F32(FIRST_YIELDED)),
+        ("YIELDING", Constant::F32(YIELDING)),
+        ("BOX", Constant::U32(BOX as u32)),
+        ("SPREADS", Constant::U32(spread::COUNT as u32)),
         ("METERS", Constant::U32(meter::COUNT as u32)),
     ]);
 
@@ -48,6 +59,20 @@ const TRIM: f32 = 0.999;
 const ENOUGH: f32 = 0.999;
 /// Part of the thickness by which the fence moves a vertex into a solid that counts as pinching it.
 const PINCH: f32 = 0.01;
+
+/// Rounds of a substep in which pairs give up none of their thickness.
+const FIRM_ROUNDS: u32 = 2;
+/// Part of it that they give up in the one after.
+const FIRST_YIELDED: f32 = 1.0 / 64.0;
+/// How many times more that is in each that follows.
+const YIELDING: f32 = 2.0;
+
+/// What begins where there are pairs: a substep,
+pub(super) const START: u32 = 1;
+/// a round,
+pub(super) const ROUND: u32 = 2;
+/// or neither.
+pub(super) const END: u32 = 0;
 
 /// What the fence did to a vertex: shortened its way.
 const TRIMMED: f32 = 1.0;
@@ -72,24 +97,40 @@ pub(super) static FENCE_TRIM: Kernel =
 /// Shortens them.
 pub(super) static FENCE_END: Kernel =
     Kernel::new("fence_end", &SOURCE, fence_end_body).pattern(Pattern::Scatter).aliases(&[("limit_words", "limits")]);
+/// What was driven through the other part, in the state that is committed.
+pub(super) static CHECK_FORCED: Kernel =
+    Kernel::new("check_forced", &SOURCE, check_forced_body).pattern(Pattern::Scatter).amplification(AIMED);
 /// Account of a substep.
-pub(super) static TALLY: Kernel = Kernel::new("tally", &SOURCE, tally_body).pattern(Pattern::Scatter);
+pub(super) static TALLY: Kernel =
+    Kernel::new("tally", &SOURCE, tally_body).pattern(Pattern::Scatter).aliases(&[("limit_words", "limits")]);
 /// Starts the account of a frame, which begins without a list.
-pub(super) static BEGIN_TALLY: Kernel = Kernel::new("begin_tally", &SOURCE, begin_tally_body)
-    .pattern(Pattern::Group)
-    .aliases(&[("found_nearness", "nearness")]);
+static BEGIN_TALLY: Kernel = Kernel::new("begin_tally", &SOURCE, begin_tally_body).pattern(Pattern::Group).aliases(&[
+    ("found_nearness", "nearness"),
+    ("box_words", "motion_box"),
+    ("spread_words", "spread"),
+]);
+/// Nothing is left of a frame that was stopped half-way.
+static FORGET_PUSHES: Kernel =
+    Kernel::new("forget_pushes", &SOURCE, forget_pushes_body).aliases(&[("push_words", "pushes")]);
 /// Runs what follows where there are pairs.
-static OPEN_PAIRS: Kernel =
-    Kernel::new("open_pairs", &SOURCE, open_pairs_body).pattern(Pattern::Group).aliases(&[("decisions", "guards")]);
+static OPEN_PAIRS: Kernel = Kernel::new("open_pairs", &SOURCE, open_pairs_body)
+    .pattern(Pattern::Group)
+    .aliases(&[("decisions", "guards"), ("found_nearness", "nearness")]);
 
 /// A normal is a difference of positions over a distance that may be a thousandth of them, and that of nearly parallel
 /// edges turns with the rounding of their directions.
 const AIMED: f32 = 16384.0;
 
+/// Records the start of a frame.
+pub(super) fn begin(recorder: &mut Recorder<'_>) {
+    recorder.dispatch_range(&BEGIN_TALLY, 0..1, [0; 4]);
+    recorder.dispatch(&FORGET_PUSHES, Domain::PUSHES);
+}
+
 /// Records what runs only where there are pairs.
-pub(super) fn where_pairs(recorder: &mut Recorder<'_>, body: impl FnOnce(&mut Recorder<'_>)) {
+pub(super) fn where_pairs(recorder: &mut Recorder<'_>, beginning: u32, body: impl FnOnce(&mut Recorder<'_>)) {
     let open = |recorder: &mut Recorder<'_>, own: u32| {
-        let arguments = [own, recorder.guard(), 0, 0];
+        let arguments = [own, recorder.guard(), beginning, 0];
         recorder.dispatch_range(&OPEN_PAIRS, 0..1, arguments);
     };
     recorder.repeat_opened(1, open, body);
@@ -113,6 +154,7 @@ pub(super) fn trim(recorder: &mut Recorder<'_>) {
 
 fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let clearance = run.one::<Clearance>("clearance")?;
+    let clock = run.one::<Clock>("clock")?;
     let nearness = run.one::<Nearness>("nearness")?;
     let pairs = run.read::<[u32; 4]>("pairs")?;
     let vertices = run.read::<Vertex>("vertices")?;
@@ -123,7 +165,6 @@ fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let mut touches = run.write::<u32>("touches")?;
     let mut bounds = run.write::<u32>("bounds")?;
     for p in listed(run, nearness) {
-        pair_loads[p] = [0.0; 4];
         planes[p].distance = 0.0;
         let (plane, pair) = (planes[p], pairs[p]);
         let at = pair.map(|vertex| vertices[vertex as usize].position);
@@ -132,6 +173,7 @@ fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
         let way = between(share, at);
         let apart = way.length();
         if plane.kind == NEITHER || apart <= SMALLEST {
+            pair_loads[p] = [0.0; 4];
             continue;
         }
         let normal = way / apart;
@@ -143,6 +185,7 @@ fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
         };
         if low - high < 0.5 * apart {
             bound_pair(&mut bounds, plane.thickness, pair, apart);
+            pair_loads[p] = [0.0; 4];
             continue;
         }
         let side = sides(plane.kind);
@@ -150,7 +193,8 @@ fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
         let plane = Plane { normal, distance: low - high, weights, ..plane };
         planes[p] = plane;
         let moved = (0..4).map(|k| share[k] * xyz(displacements[pair[k] as usize])).reduce(|a, b| a + b);
-        if plane.distance + normal.dot(moved.unwrap_or_default()) < kept(clearance, &plane) {
+        let gap = plane.distance + normal.dot(moved.unwrap_or_default()) - kept(clearance, nearness, &plane, clock.h);
+        if gap < 0.0 || pair_loads[p][3] > 0.0 {
             for vertex in pair {
                 touches[vertex as usize] += 1;
             }
@@ -187,19 +231,17 @@ impl<'a> Fence<'a> {
         driven(&self.vertices[vertex as usize], self.holds[vertex as usize])
     }
 
-    /// What the vertices of a pair want, what they are allowed, and whether those that move as they must go through the
-    /// others.
-    fn allowance(&self, p: usize) -> ([f32; 4], [f32; 4], bool) {
+    /// What the vertices of a pair want, and what they are allowed.
+    fn allowance(&self, p: usize) -> ([f32; 4], [f32; 4]) {
         let (plane, pair, offsets) = (&self.planes[p], self.pairs[p], self.offsets[p]);
         let side = sides(plane.kind);
-        let (mut wanted, mut need, mut must, mut most) = ([0.0; 4], [0.0f32; 2], [0.0f32; 2], [-FAR; 2]);
+        let (mut wanted, mut need, mut must) = ([0.0; 4], [0.0f32; 2], [0.0f32; 2]);
         for k in 0..4 {
             let way = xyz(self.displacements[pair[k] as usize]) - self.nearness.drift;
             wanted[k] = -side[k] * plane.normal.dot(way);
             let beyond = wanted[k] - offsets[k];
             let part = usize::from(side[k] <= 0.0);
             need[part] = need[part].max(beyond);
-            most[part] = most[part].max(beyond);
             if self.driven(pair[k]) {
                 must[part] = must[part].max(beyond);
             }
@@ -209,8 +251,20 @@ impl<'a> Fence<'a> {
         let part = if both > 0.0 { (need[0] / both.max(SMALLEST)).clamp(LEAST_PART, 1.0 - LEAST_PART) } else { 0.5 };
         let first = (part * free).max(must[0]).min((free - must[1]).max(must[0]));
         let second = (free - first).max(0.0);
-        let forced = must[0].max(must[1]) > 0.0 && (must[0] + most[1]).max(must[1] + most[0]) > plane.distance;
-        (wanted, std::array::from_fn(|k| offsets[k] + if side[k] > 0.0 { first } else { second }), forced)
+        (wanted, std::array::from_fn(|k| offsets[k] + if side[k] > 0.0 { first } else { second }))
+    }
+
+    /// Vertices of a pair that moved as they must, towards a part that did not give way as far.
+    fn forced(&self, p: usize) -> impl Iterator<Item = u32> {
+        let (plane, pair, offsets) = (&self.planes[p], self.pairs[p], self.offsets[p]);
+        let side = sides(plane.kind);
+        let beyond: [f32; 4] = std::array::from_fn(|k| {
+            let way = xyz(self.displacements[pair[k] as usize]) - self.nearness.drift;
+            -side[k] * plane.normal.dot(way) - offsets[k]
+        });
+        let most = |part: f32| (0..4).filter(|k| side[*k] == part).map(|k| beyond[k]).fold(-FAR, f32::max);
+        let through = most(1.0) + most(-1.0) > plane.distance;
+        (0..4).filter(move |k| through && beyond[*k] > 0.0).map(move |k| pair[k]).filter(|v| self.driven(*v))
     }
 }
 
@@ -220,7 +274,7 @@ fn fence_push_body(run: &mut Run<'_>) -> Result<()> {
     let units = UNITS / fence.nearness.radius;
     for p in listed(run, fence.nearness).filter(|p| fence.planes[*p].distance > 0.0) {
         let (plane, side) = (&fence.planes[p], sides(fence.planes[p].kind));
-        let (wanted, allowed, _) = fence.allowance(p);
+        let (wanted, allowed) = fence.allowance(p);
         for k in 0..4 {
             let v = fence.pairs[p][k];
             let over = wanted[k] - allowed[k];
@@ -306,15 +360,12 @@ fn fence_trim_body(run: &mut Run<'_>) -> Result<()> {
     let fence = Fence::of(run)?;
     let mut limits = run.write::<u32>("limits")?;
     for p in listed(run, fence.nearness).filter(|p| fence.planes[*p].distance > 0.0) {
-        let (wanted, allowed, forced) = fence.allowance(p);
+        let (wanted, allowed) = fence.allowance(p);
         for k in 0..4 {
             let v = fence.pairs[p][k];
             let limit = &mut limits[v as usize];
             if wanted[k] > allowed[k] {
                 *limit = (*limit).min((TRIM * (allowed[k].max(0.0) / wanted[k])).to_bits());
-            }
-            if forced && fence.driven(v) {
-                *limit = 0;
             }
         }
     }
@@ -349,7 +400,21 @@ fn fence_end_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+fn check_forced_body(run: &mut Run<'_>) -> Result<()> {
+    let fence = Fence::of(run)?;
+    let mut limits = run.write::<u32>("limits")?;
+    for p in listed(run, fence.nearness).filter(|p| fence.planes[*p].distance > 0.0) {
+        for v in fence.forced(p) {
+            limits[v as usize] = 0;
+        }
+    }
+    Ok(())
+}
+
 fn tally_body(run: &mut Run<'_>) -> Result<()> {
+    let vertices = run.read::<Vertex>("vertices")?;
+    let holds = run.read::<[f32; 4]>("holds")?;
+    let limit_words = run.read::<f32>("limit_words")?;
     let marks = run.read::<[f32; 2]>("marks")?;
     let mut own_meters = run.write::<u32>("own_meters")?;
     for v in run.range() {
@@ -357,6 +422,9 @@ fn tally_body(run: &mut Run<'_>) -> Result<()> {
         if mark >= PINCHED as u32 {
             mark -= PINCHED as u32;
             own_meters[meter::PINCHED as usize] += 1;
+        }
+        if limit_words[v] == 0.0 && driven(&vertices[v], holds[v]) {
+            mark = FORCED as u32;
         }
         if mark > 0 {
             own_meters[(meter::TRIMMED - 1 + mark) as usize] += 1;
@@ -370,13 +438,35 @@ fn begin_tally_body(run: &mut Run<'_>) -> Result<()> {
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     found_nearness[0].radius = 0.0;
     found_nearness[0].pairs = 0;
+    run.write::<u32>("box_words")?.part(0..BOX).fill(0);
+    run.write::<f32>("spread_words")?.part(0..spread::COUNT).fill(0.0);
+    Ok(())
+}
+
+fn forget_pushes_body(run: &mut Run<'_>) -> Result<()> {
+    let mut push_words = run.write::<u32>("push_words")?;
+    for k in run.range() {
+        push_words[k] = 0;
+    }
     Ok(())
 }
 
 fn open_pairs_body(run: &mut Run<'_>) -> Result<()> {
-    let [own, parent, ..] = run.arguments();
-    let nearness = run.one::<Nearness>("nearness")?;
+    let [own, parent, beginning, _] = run.arguments();
+    let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let mut decisions = run.write::<u32>("decisions")?;
-    decisions[own as usize] = if nearness.pairs > 0 { decisions[parent as usize] } else { 0 };
+    let near = &mut found_nearness[0];
+    decisions[own as usize] = if near.pairs > 0 { decisions[parent as usize] } else { 0 };
+    if decisions[own as usize] == 0 {
+        return Ok(());
+    }
+    if beginning == START {
+        (near.rounds, near.yielded) = (0, 0.0);
+    }
+    if beginning == ROUND {
+        near.rounds += 1;
+        let first = near.rounds == FIRM_ROUNDS + 1;
+        near.yielded = if first { FIRST_YIELDED } else { (YIELDING * near.yielded).min(1.0) };
+    }
     Ok(())
 }

@@ -21,13 +21,16 @@
 //! - **fence** (`fence.rs`): half-spaces per vertex that make 1 and 2 hold whatever was reached. It comes last.
 //!
 //! ```text
-//! predict → elastic → list, if stale → planes → project → solids → respond → fence ─┬─ within the limit: done
-//!                                                ▲                                  │
-//!                                                └──────────────────────────────────┘  `contact_rounds` times at most
+//! predict → elastic → list, if stale → planes → what pressed before
+//!    → project → solids → respond → fence ─┬─ within the limit: commit → calm
+//!         ▲                                │
+//!         └────────────────────────────────┘  `contact_rounds` times at most
 //! ```
 //!
-//! **What wins**: the fence, then the strain limit, then friction. A tangle would be there for ever; a missed limit is
-//! reported and gone in the next frame. Every state that may be committed is a fenced one.
+//! **What wins**: the fence, then the strain limit, then thickness and friction. A tangle would be there for ever; a
+//! missed limit is reported and gone in the next frame. Every state that may be committed is a fenced one. From the
+//! third round on pairs give up a part of what they have above half of their thickness, 1/64 and twice as much in each
+//! that follows, and in the second half of the rounds friction gives way, too. What was given up comes back with time.
 //!
 //! **Thickness.** h is the distance of the middle surfaces of two layers, at most half of the shortest edge: thicker
 //! cloth cannot fold. Parts of one piece that are near at rest keep at most half of that distance, so that neighbors
@@ -47,6 +50,7 @@
 //! | how far a vertex lies behind the nearest of its side | `offsets` | m |
 //! | friction, pressed | `pair_loads` | m |
 
+mod carry;
 mod cells;
 mod closest;
 mod fence;
@@ -114,6 +118,9 @@ pub(crate) const FIELDS: &[Spec] = &[
         .floor(magnitude::rest),
     Spec::of::<[f32; 4]>("pair_loads", Domain::PAIRS, "what friction holds, w: what presses [m]")
         .floor(magnitude::grain),
+    Spec::of::<[u32; 4]>("old_pairs", Domain::PAIRS, "`pairs` of the list before").exact(),
+    Spec::of::<[f32; 4]>("old_loads", Domain::PAIRS, "`pair_loads` of the list before [m]").floor(magnitude::grain),
+    Spec::of::<u32>("old_starts", Domain::OWNERS, "`pair_starts` of the list before").exact(),
     Spec::of::<[f32; 4]>("rest_places", Domain::TOUCHING, "positions at rest [m], w: twice the piece, + 1 if tangled")
         .exact()
         .state(),
@@ -190,7 +197,7 @@ pub struct SelfCollision {
     pub thickness: f32,
     /// Coefficient of Coulomb friction of cloth on cloth.
     pub friction: f32,
-    /// Pairs of near parts that there is room for, as a multiple of the number of vertices; each takes 80 bytes. Where
+    /// Pairs of near parts that there is room for, as a multiple of the number of vertices; each takes 112 bytes. Where
     /// more are found, vertices are slowed down and [`SelfReport::overflowed`] counts them.
     pub pairs_per_vertex: f32,
     /// What happens to cloth that passes through itself from the start.
@@ -516,7 +523,7 @@ impl Stage for BeginOwn {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
-        recorder.dispatch_range(&fence::BEGIN_TALLY, 0..1, [0; 4]);
+        fence::begin(recorder);
     }
 }
 
@@ -534,12 +541,15 @@ impl Stage for Detect {
             if self.resolves {
                 untangle::record(recorder);
             }
+            carry::keep(recorder);
             pairs::record(recorder);
+            carry::carry(recorder);
         });
-        fence::where_pairs(recorder, |recorder| {
+        fence::where_pairs(recorder, fence::START, |recorder| {
             reach::drift(recorder);
             recorder.dispatch(&fence::AIM_PAIRS, Domain::PAIRS);
             reach::meter(recorder);
+            respond::resume(recorder);
         });
     }
 }
@@ -557,7 +567,7 @@ impl Stage for EndOwn {
 /// Records response and fence, after a projection and the solids.
 pub(crate) fn pass(recorder: &mut Recorder<'_>, frictionless: bool) {
     recorder.set_phase(phase::CONTACT);
-    fence::where_pairs(recorder, |recorder| {
+    fence::where_pairs(recorder, fence::ROUND, |recorder| {
         respond::press(recorder, frictionless);
         fence::push(recorder);
         fence::trim(recorder);
@@ -573,8 +583,9 @@ pub(crate) struct Calm;
 
 impl Stage for Calm {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        fence::where_pairs(recorder, |recorder| {
+        fence::where_pairs(recorder, fence::END, |recorder| {
             respond::calm(recorder);
+            recorder.dispatch(&fence::CHECK_FORCED, Domain::PAIRS);
             recorder.dispatch(&fence::TALLY, Domain::VERTICES);
         });
     }
