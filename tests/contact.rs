@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use common::*;
 use taut::solid::{Body, Grid, icosphere};
+use taut::validate::energy;
 use taut::{
     Attachment, Cloth, EdgeKind, EdgeOverride, Elasticity, Error, Face, FrameInput, GaussSeidel, Hold, Mass, Mesh,
     MeshDescriptor, Method, PinTarget, Pose, Scene, Selection, Settings, Solid, SolidShape, Substeps, scene,
@@ -244,10 +245,14 @@ fn a_draped_sheet_stays_outside_for_ten_seconds() {
     let drape = scene::drape(24).expect("a known scene");
     let settings = drape.settings.clone();
     let mut cloth = cpu(drape, settings);
+    let mut after_contact = 0;
     for number in 0..600 {
         cloth.step(&frame(FRAME)).expect("the step runs");
         let snapshot = cloth.snapshot().expect("no device");
         assert_eq!(snapshot.report.converged, Some(true), "frame {number}: {:?}", snapshot.report);
+        // Contact comes last: what it makes of the strain is in the report, beside what the projection had left.
+        assert!(snapshot.report.strain_before_contact <= 0.01, "frame {number}: {:?}", snapshot.report);
+        after_contact += u32::from(snapshot.report.strain_before_contact != snapshot.report.device_strain);
         let ball = &cloth.solids()[0];
         let deepest = snapshot.positions.iter().map(|p| ball.distance(*p)).fold(f32::MAX, f32::min);
         assert!(deepest > -1e-4 * 0.3 && deepest > ball.thickness - 1e-5, "frame {number}: {deepest} m");
@@ -256,9 +261,11 @@ fn a_draped_sheet_stays_outside_for_ten_seconds() {
     let top = at.iter().fold(f32::MIN, |most, p| most.max(p[1]));
     let hem = at.iter().fold(f32::MAX, |least, p| least.min(p[1]));
     assert!((-0.02..0.0).contains(&top) && (-0.75..-0.45).contains(&hem), "top {top} hem {hem}");
+    assert!(fastest(&cloth) < 2e-3, "{} m/s after ten seconds", fastest(&cloth));
+    assert!(after_contact > 100, "contact changed the strain of {after_contact} frames only");
     // The ball carries all of it.
     let borne: f64 = cloth.constraint_forces().expect("no device").iter().map(|f| -f64::from(f[1])).sum();
-    assert!((borne / (0.2 * G) - 1.0).abs() < 0.05, "{borne} N");
+    assert!((borne / (0.2 * G) - 1.0).abs() < 1e-3, "{borne} N");
 }
 
 /// A cloth at rest on an incline of 20° with μ = 0.5 does not creep.
@@ -289,11 +296,16 @@ fn friction_holds_an_overhang() {
         (table.solids[0].friction, table.solids[0].sliding_friction) = (friction, friction);
         let settings = table.settings.clone();
         let mut cloth = cpu(table, settings);
-        run(&mut cloth, 240);
-        positions(&cloth)[7 * 16 + 7]
+        run(&mut cloth, 180);
+        let middle = |cloth: &Cloth| positions(cloth)[7 * 16 + 7];
+        let before = middle(&cloth);
+        run(&mut cloth, 60);
+        let after = middle(&cloth);
+        (after, f64::from(after[0] - before[0]).abs())
     };
-    let (held, slid) = (run_for(0.8), run_for(0.0));
+    let ((held, crept), (slid, _)) = (run_for(0.8), run_for(0.0));
     assert!((held[0] - (7.0 / 15.0 + 0.08)).abs() < 0.02, "held: {held:?}");
+    assert!(crept < 1e-4, "it creeps by {crept} m in a second");
     assert!(slid[0] > held[0] + 0.05, "slid: {slid:?}");
 }
 
@@ -398,30 +410,31 @@ fn a_rope_is_taut_at_its_time() {
     assert!((0.441..0.441 + 2.5 / 60.0).contains(&taut_at), "{taut_at}");
 }
 
-/// Implicit springs below the projection (Goldenthal et al. 2007, section 4): stiff shear, 100 times what explicit
-/// springs stand, keeps its energy bounded for ten seconds.
+/// Implicit springs below the projection (Goldenthal et al. 2007, section 4): shear that is 100 times as stiff as what
+/// explicit springs stand keeps its energy bounded for ten seconds, throws nothing up, and comes to rest.
 #[test]
 fn stiff_shear_gains_no_energy_in_ten_seconds() {
-    let hang = scene::hang(12).expect("a known scene");
-    let mesh = Mesh::new(MeshDescriptor {
-        positions: hang.mesh.positions().to_vec(),
-        faces: hang.mesh.faces().to_vec(),
-        pins: hang.mesh.pins().to_vec(),
-        shear: 20_000.0,
-        ..Default::default()
-    });
-    let scene = Scene { mesh: mesh.expect("the sheet is valid"), ..hang };
+    let scene = sheared(scene::hang(12).expect("a known scene"), 20_000.0);
     let explicit = Settings { elasticity: Elasticity::Explicit, substeps: Substeps::Fixed(4), ..Default::default() };
     let refused =
         Cloth::on_cpu(scene.clone().with_settings(explicit)).expect("recorded for another step").step(&frame(FRAME));
     assert!(matches!(refused, Err(Error::StepTooLarge { .. })), "{refused:?}");
     let mut cloth = cpu(scene, Settings { substeps: Substeps::Fixed(4), ..Default::default() });
+    let fall = 0.5 * G * cloth.mesh().masses().iter().map(|mass| f64::from(*mass)).sum::<f64>();
+    let (mut lowest, mut gain) = (f64::INFINITY, 0.0f64);
     for number in 0..600 {
         cloth.step(&frame(FRAME)).expect("the step runs");
+        let now = energy(&cloth).expect("no device");
+        lowest = lowest.min(now);
+        gain = gain.max((now - lowest) / fall);
         let highest = positions(&cloth).iter().fold(f32::MIN, |most, p| most.max(p[1]));
         assert!(highest < 0.02, "frame {number}: {highest} m above the pins");
     }
-    assert!(fastest(&cloth) < 1.0);
+    println!("stiff shear gains {gain} of m g 0.5 m");
+    // The projection knows nothing of springs of 20,000 N/m: a strain of a percent that it leaves to a diagonal is 15 mJ.
+    // Measured: 4.8 m g 0.5 m, which are 19 mJ for each of 242 springs.
+    assert!(gain < 6.0, "{gain} of m g 0.5 m");
+    assert!(fastest(&cloth) < 0.2, "{} m/s", fastest(&cloth));
 }
 
 /// Damping of internal motion leaves free fall alone and calms a cloth.
@@ -512,10 +525,10 @@ fn a_cantilever_sags_as_a_beam() {
 }
 
 /// Locking (Goldenthal et al. 2007, section 3): with its diagonals constrained a sheet locks, and hangs higher at the
-/// hem.
+/// hem, though both hold the same limit.
 #[test]
 fn constrained_diagonals_lock() {
-    let hem = |locked: bool| {
+    let draped = |locked: bool| {
         let mut drape = scene::drape(10).expect("a known scene");
         if locked {
             let diagonal = |face: &Face| match face {
@@ -533,16 +546,23 @@ fn constrained_diagonals_lock() {
             });
             drape.mesh = mesh.expect("the sheet is valid");
         }
-        // A locked sheet cannot hold the limit; a bounded effort shows as much.
-        let method = Method::GaussSeidel(GaussSeidel { sweeps: 60, ..Default::default() });
-        let settings = Settings { method, contact_rounds: 1, strain_limit: 0.02, ..drape.settings.clone() };
+        // Both hold the same limit, so that one is not softer than the other.
+        let method = Method::GaussSeidel(GaussSeidel { sweeps: 4000, ..Default::default() });
+        let settings = Settings { method, strain_limit: 0.02, ..drape.settings.clone() };
         let mut cloth = cpu(drape, settings);
-        run(&mut cloth, 60);
+        let mut over = 0;
+        for _ in 0..60 {
+            run(&mut cloth, 1);
+            over += u32::from(cloth.snapshot().expect("no device").report.converged != Some(true));
+        }
         let at = positions(&cloth);
-        [0usize, 9, 90, 99].iter().map(|corner| f64::from(at[*corner][1])).sum::<f64>() / 4.0
+        let hem = [0usize, 9, 90, 99].iter().map(|corner| f64::from(at[*corner][1])).sum::<f64>() / 4.0;
+        (hem, over)
     };
-    let (free, locked) = (hem(false), hem(true));
-    assert!(locked > free + 0.02, "free {free}, locked {locked}");
+    let (free, locked) = (draped(false), draped(true));
+    // Measured: 3.7 cm.
+    assert!(locked.0 > free.0 + 0.03, "the hem: free {free:?}, locked {locked:?}");
+    assert_eq!((free.1, locked.1), (0, 0), "frames over the limit");
 }
 
 /// Holds follow what happens to the whole cloth: nothing snaps back to where it was held before.
@@ -593,9 +613,10 @@ fn two_solids_and_starts_inside_are_left() {
     run(&mut cloth, 30);
     for point in positions(&cloth) {
         let deepest = cloth.solids().iter().map(|solid| solid.distance(point)).fold(f32::MAX, f32::min);
-        // Where ball and floor meet there is no way out.
-        let wedge = point[0].hypot(point[2]) < 0.12;
-        assert!(deepest > -1e-5 || wedge, "{point:?} is {deepest} m inside");
+        // Inside of the circle of √(0.3² − 0.28²) m where they meet the floor is inside of the ball: there is no way
+        // out, and nothing is deeper than the ball is below the floor.
+        let wedge = point[0].hypot(point[2]) < 0.1077 + 1e-3;
+        assert!(deepest > if wedge { -0.0201 } else { -1e-5 }, "{point:?} is {deepest} m inside");
     }
     let deep = Solid::new(SolidShape::Box { half: [1.0, 0.1, 1.0] });
     let mut cloth = particles(&[[0.0, 0.05, 0.0]], vec![deep], Settings::default());
@@ -728,27 +749,38 @@ fn bad_worlds_are_refused() {
     assert!(matches!(Mesh::new(stiff), Err(Error::OutOfRange { field: "bending", .. })));
 }
 
-/// Holds, solids and their motion on a GPU: the same as on the CPU, within rounding.
+/// Holds, solids and their motion on every adapter: the same as on the CPU, within rounding.
 #[test]
-fn a_gpu_holds_and_collides_alike() {
-    let Some(gpu) = gpu() else { return };
+fn adapters_hold_and_collide_alike() {
     let build = || {
-        let mut drape = scene::drape(10).expect("a known scene");
+        let mut drape = scene::drape(16).expect("a known scene");
         drape.solids[0].velocity = [0.1, 0.2, 0.0];
-        drape
+        let settings = Settings { substeps: Substeps::Fixed(4), ..drape.settings.clone() };
+        drape.with_settings(settings)
     };
-    let settings = Settings { substeps: Substeps::Fixed(4), ..build().settings };
-    let mut on_cpu = cpu(build(), settings.clone());
-    let mut on_gpu = Cloth::on_gpu(&gpu, build().with_settings(settings)).expect("the device works");
-    for cloth in [&mut on_cpu, &mut on_gpu] {
+    let move_it = |cloth: &mut Cloth| {
         run(cloth, 5);
         cloth.hold(&[0], Hold::Fixed).expect("a free vertex");
-        run(cloth, 10);
+        cloth.hold(&[255], Hold::Plane { normal: [0.0, 1.0, 0.2] }).expect("a free vertex");
+        run(cloth, 25);
+    };
+    let mut on_cpu = Cloth::on_cpu(build()).expect("the scene is valid");
+    move_it(&mut on_cpu);
+    for gpu in gpus() {
+        let mut on_gpu = Cloth::on_gpu(&gpu, build()).expect("the device works");
+        move_it(&mut on_gpu);
+        let (a, b) = (positions(&on_cpu), positions(&on_gpu));
+        let apart = a.iter().zip(&b).flat_map(|(a, b)| a.iter().zip(b)).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+        let forces = [&on_cpu, &on_gpu].map(|cloth| {
+            let list = cloth.constraint_forces().expect("the device works");
+            list.iter().map(|force| f64::from(force[1])).sum::<f64>()
+        });
+        println!("{}: {apart} m and {forces:?} N apart", name(&gpu));
+        // Measured: 0.4 mm.
+        assert!(apart < 1e-3, "{}: {apart} m apart", name(&gpu));
+        assert!((forces[0] / forces[1] - 1.0).abs() < 0.01, "{}: {forces:?} N", name(&gpu));
+        let deepest = b.iter().map(|p| on_gpu.solids()[0].distance(*p)).fold(f32::MAX, f32::min);
+        assert!(deepest > 0.0, "{}: {deepest}", name(&gpu));
+        assert_eq!(on_gpu.snapshot().expect("the device works").report.converged, Some(true));
     }
-    let (a, b) = (positions(&on_cpu), positions(&on_gpu));
-    let apart = a.iter().zip(&b).flat_map(|(a, b)| a.iter().zip(b)).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
-    assert!(apart < 1e-3, "{apart} m apart");
-    let deepest = b.iter().map(|p| on_gpu.solids()[0].distance(*p)).fold(f32::MAX, f32::min);
-    assert!(deepest > 0.0, "{deepest}");
-    assert_eq!(on_gpu.snapshot().expect("the device works").report.converged, Some(true));
 }

@@ -3,26 +3,8 @@
 mod common;
 
 use common::*;
+use taut::validate::energy;
 use taut::{Cloth, Elasticity, Error, FastProjection, Method, Scene, Settings, Stepping, Substeps, scene};
-
-/// Kinetic energy, height and shear springs \[J\].
-fn energy(cloth: &Cloth) -> f64 {
-    let positions = cloth.snapshot().expect("no device").positions;
-    let velocities = cloth.velocities().expect("no device");
-    let (mesh, mut energy) = (cloth.mesh(), 0.0);
-    for (v, mass) in mesh.masses().iter().map(|mass| f64::from(*mass)).enumerate() {
-        if mesh.inverse_masses()[v] > 0.0 {
-            let square = velocities[v].iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
-            energy += mass * (0.5 * square + 9.81 * f64::from(positions[v][1]));
-        }
-    }
-    for spring in mesh.springs() {
-        let [a, b] = [spring.tail, spring.head].map(|v| positions[v as usize].map(f64::from));
-        let extent = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-        energy += 0.5 * f64::from(spring.stiffness) * (extent - f64::from(spring.rest)).powi(2);
-    }
-    energy
-}
 
 /// Largest gain over the lowest energy so far in two seconds, over m g · 0.5 m.
 fn gain(name: &str, settings: Settings) -> f64 {
@@ -33,11 +15,11 @@ fn gain(name: &str, settings: Settings) -> f64 {
 /// The same of so many frames, and how many of them were over the limit.
 fn gain_of(cloth: &mut Cloth, frames: u32) -> (f64, u32) {
     let scale = 0.5 * 9.81 * cloth.mesh().masses().iter().map(|mass| f64::from(*mass)).sum::<f64>();
-    let (mut lowest, mut gain, mut over) = (energy(cloth), 0.0f64, 0);
+    let (mut lowest, mut gain, mut over) = (energy(cloth).expect("no device"), 0.0f64, 0);
     for _ in 0..frames {
         cloth.step(&frame(FRAME)).expect("the step runs");
         over += u32::from(cloth.snapshot().expect("no device").report.converged != Some(true));
-        let energy = energy(cloth);
+        let energy = energy(cloth).expect("no device");
         lowest = lowest.min(energy);
         gain = gain.max((energy - lowest) / scale);
     }

@@ -3,10 +3,7 @@
 mod common;
 
 use common::*;
-use taut::{
-    Cloth, EdgeKind, EdgeOverride, Elasticity, Error, Mass, Mesh, MeshDescriptor, Scene, Settings, Stepping, Substeps,
-    Wind, scene,
-};
+use taut::{Cloth, Elasticity, Error, Mass, Mesh, MeshDescriptor, Scene, Settings, Stepping, Substeps, Wind, scene};
 
 const NAN: f32 = f32::NAN;
 const INFINITY: f32 = f32::INFINITY;
@@ -287,7 +284,8 @@ fn strong_wind_adds_no_energy_at_any_step() {
     for substeps in [1, 2, 8] {
         for (drag, lift) in [(1.2, 0.0), (1.2, 1.0), (0.1, 3.0), (0.0, 2.0)] {
             for stepping in [Stepping::Euler, Stepping::Bdf2] {
-                // BDF2 repeats a part of what lift did in the substep before.
+                // BDF2 repeats a part of what lift did in the substep before: with 0.1 and 3 the energy of the second
+                // frame is 1.6 times that of the first.
                 if stepping == Stepping::Bdf2 && lift > drag {
                     continue;
                 }
@@ -355,111 +353,11 @@ fn wind_works_with_explicit_and_implicit_springs_alike() {
 
 // --- Areas ---
 
-/// A triangle without edges or springs.
-fn loose(positions: [[f32; 3]; 3], masses: [f32; 3], pins: Vec<u32>, start: [[f32; 3]; 3]) -> Scene {
-    let free = |ends: [u32; 2]| EdgeOverride { ends, kind: EdgeKind::Free, rest: None };
-    let descriptor = MeshDescriptor {
-        positions: positions.to_vec(),
-        faces: vec![[0, 1, 2].into()],
-        mass: Mass::PerVertex(masses.to_vec()),
-        pins,
-        overrides: vec![free([0, 1]), free([1, 2]), free([0, 2])],
-        ..Default::default()
-    };
-    Scene::new("triangle", Mesh::new(descriptor).expect("it is valid"), start.to_vec())
-}
-
-/// Positions after one substep without gravity.
-fn limited(scene: Scene, limit: [f32; 2]) -> Vec<Vector> {
-    let substeps = Substeps::Fixed(1);
-    let settings = Settings { area_limit: Some(limit), gravity: [0.0; 3], substeps, ..Default::default() };
-    let mut cloth = cpu(scene, settings);
-    cloth.step(&frame(FRAME)).expect("the step runs");
-    cloth.snapshot().expect("a snapshot").positions.into_iter().map(wide).collect()
-}
-
 fn area(corners: &[Vector]) -> f64 {
     let [a, b, c] = [corners[0], corners[1], corners[2]];
     let side = |to: Vector| -> Vector { std::array::from_fn(|axis| to[axis] - a[axis]) };
     let ([p, q, r], [x, y, z]) = (side(b), side(c));
     0.5 * length([q * z - r * y, r * x - p * z, p * y - q * x])
-}
-
-const REST: [[f32; 3]; 3] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
-const LARGE: [[f32; 3]; 3] = [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
-
-/// s = √(0.5/1) about the centroid (2/3, 1/2): (0,0), (2,0), (0,1) with masses 1, 2, 3, where the area may be 0.5.
-#[test]
-fn a_triangle_that_is_too_large_is_scaled_about_its_centroid() {
-    let corners = limited(loose(REST, [1.0, 2.0, 3.0], vec![], LARGE), [0.0, 1.0]);
-    // √0.5 = 0.70711.
-    let s = 0.5f64.sqrt();
-    assert!((area(&corners) - 0.5).abs() < 1e-6, "{}", area(&corners));
-    let centroid: Vector =
-        std::array::from_fn(|axis| (corners[0][axis] + 2.0 * corners[1][axis] + 3.0 * corners[2][axis]) / 6.0);
-    for (found, expected) in centroid.into_iter().zip([2.0 / 3.0, 0.5, 0.0]) {
-        assert!((found - expected).abs() < 1e-6, "{centroid:?}");
-    }
-    for (corner, start) in corners.iter().zip(LARGE) {
-        for axis in 0..3 {
-            let expected = centroid[axis] + s * (f64::from(start[axis]) - centroid[axis]);
-            assert!((corner[axis] - expected).abs() < 1e-6, "{corners:?}");
-        }
-    }
-    let side = |corner: Vector| length(std::array::from_fn(|axis| corner[axis] - corners[0][axis]));
-    assert!((side(corners[1]) / 2.0 - s).abs() < 1e-6 && (side(corners[2]) - s).abs() < 1e-6, "{corners:?}");
-}
-
-#[test]
-fn a_triangle_that_is_too_small_grows_and_one_in_the_band_does_not() {
-    // Half of its area 1, of which 0.72 is the least: s = 1.2.
-    let corners = limited(loose(LARGE, [1.0; 3], vec![], REST), [0.72, 1.0]);
-    assert!((area(&corners) - 0.72).abs() < 1e-6, "{}", area(&corners));
-    let untouched = limited(loose(LARGE, [1.0; 3], vec![], REST), [0.5, 1.0]);
-    assert_eq!(untouched, REST.map(wide));
-    // A sliver grows no more than twofold.
-    let sliver = [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 1e-6, 0.0]];
-    let corners = limited(loose(LARGE, [1.0; 3], vec![], sliver), [0.9, 1.1]);
-    assert!((corners[1][0] - corners[0][0] - 4.0).abs() < 1e-5, "{corners:?}");
-}
-
-#[test]
-fn pins_stay_where_areas_are_limited() {
-    // About one pin the area is reached; between two, only one corner can give way.
-    let one = limited(loose(REST, [1.0, 2.0, 3.0], vec![1], LARGE), [0.0, 1.0]);
-    assert_eq!(one[1], [2.0, 0.0, 0.0]);
-    assert!((area(&one) - 0.5).abs() < 1e-6, "{}", area(&one));
-    let two = limited(loose(REST, [1.0, 2.0, 3.0], vec![0, 1], LARGE), [0.0, 1.0]);
-    assert_eq!((two[0], two[1]), ([0.0; 3], [2.0, 0.0, 0.0]));
-    assert!((area(&two) - 0.5f64.sqrt()).abs() < 1e-6, "{}", area(&two));
-    assert_eq!(limited(loose(REST, [1.0; 3], vec![0, 1, 2], LARGE), [0.0, 1.0]), LARGE.map(wide));
-}
-
-#[test]
-fn a_vertex_takes_the_mean_of_its_triangles() {
-    // Two triangles with a common side: the first is twice too large, the second is content, so the side goes half the
-    // way.
-    let positions = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0]];
-    let free = |ends: [u32; 2]| EdgeOverride { ends, kind: EdgeKind::Free, rest: None };
-    let descriptor = MeshDescriptor {
-        positions: positions.clone(),
-        faces: vec![[0, 1, 2].into(), [0, 3, 1].into()],
-        mass: Mass::PerVertex(vec![1.0; 4]),
-        overrides: vec![free([0, 1]), free([1, 2]), free([0, 2]), free([0, 3]), free([1, 3])],
-        ..Default::default()
-    };
-    let mut start = positions;
-    start[2] = [0.0, 2.0, 0.0];
-    let scene = Scene::new("kite", Mesh::new(descriptor).expect("it is valid"), start.clone());
-    let corners = limited(scene, [0.5, 1.0]);
-    let (s, centroid) = (0.5f64.sqrt(), [1.0 / 3.0, 2.0 / 3.0]);
-    for (vertex, part) in [(0, 0.5), (1, 0.5), (2, 1.0), (3, 0.0)] {
-        for axis in 0..2 {
-            let from = f64::from(start[vertex][axis]);
-            let expected = from + part * (1.0 - s) * (centroid[axis] - from);
-            assert!((corners[vertex][axis] - expected).abs() < 1e-6, "vertex {vertex}: {corners:?}");
-        }
-    }
 }
 
 /// A sheet pulled to 1.3 of its size whose edges may have half to one and a half of their length, in thick air.

@@ -19,42 +19,6 @@ fn rope(points: &[[f32; 3]], masses: Vec<f32>, pins: Vec<u32>, edge: f32) -> Sce
     Scene::new("rope", Mesh::new(descriptor).unwrap(), points.to_vec())
 }
 
-/// A mass of 1 kg on a rod of 1 m, released horizontally.
-fn pendulum() -> Scene {
-    rope(&[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], vec![1.0, 1.0], vec![0], 1.0)
-}
-
-fn energy(cloth: &Cloth) -> f64 {
-    let masses = cloth.mesh().masses();
-    let positions = cloth.snapshot().unwrap().positions;
-    let velocities = cloth.velocities().unwrap();
-    let mut sum = 0.0;
-    for v in 0..masses.len() {
-        if !cloth.mesh().pins().contains(&(v as u32)) {
-            let squared: f64 = velocities[v].iter().map(|x| f64::from(*x).powi(2)).sum();
-            sum += f64::from(masses[v]) * (0.5 * squared + G * f64::from(positions[v][1]));
-        }
-    }
-    sum
-}
-
-/// Angle below the horizontal and rate of a pendulum released horizontally, by RK4 with 10⁵ steps.
-fn pendulum_angle(time: f64) -> f64 {
-    let steps = 100_000;
-    let dt = time / f64::from(steps);
-    let rate = |[angle, speed]: [f64; 2]| [speed, G * angle.cos()];
-    let mut y = [0.0, 0.0];
-    for _ in 0..steps {
-        let add = |y: [f64; 2], k: [f64; 2], dt: f64| [y[0] + dt * k[0], y[1] + dt * k[1]];
-        let k1 = rate(y);
-        let k2 = rate(add(y, k1, dt / 2.0));
-        let k3 = rate(add(y, k2, dt / 2.0));
-        let k4 = rate(add(y, k3, dt));
-        y = [0, 1].map(|i| y[i] + dt / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]));
-    }
-    y[0]
-}
-
 #[test]
 fn free_fall_with_a_thousand_substeps() {
     let settings = Settings { substeps: Substeps::Fixed(1000), ..Default::default() };
@@ -68,43 +32,6 @@ fn free_fall_with_a_thousand_substeps() {
     // 0.1 %: each substep adds 1/30,000 of the speed to it, and that sum is rounded to 24 bits (2e-4 in all).
     assert!((y / expected - 1.0).abs() < 1e-3, "{y} instead of {expected}");
     assert!((x - 0.5).abs() < 1e-6 && (z - 0.5).abs() < 1e-6, "{x} {z}");
-}
-
-#[test]
-fn pendulum_with_a_thousand_substeps() {
-    for (name, method) in methods() {
-        let settings = Settings { substeps: Substeps::Fixed(1000), method, ..Default::default() };
-        let mut cloth = cpu(pendulum(), settings);
-        for _ in 0..60 {
-            cloth.step(&frame(FRAME)).unwrap();
-        }
-        let [x, y, _] = cloth.snapshot().unwrap().positions[1];
-        let angle = f64::from(-y).atan2(f64::from(x));
-        let expected = pendulum_angle(1.0);
-        // 0.1 % of the way; the method itself is off by 0.02 at h = 1/800 and of first order, so 3e-4 here.
-        assert!((angle / expected - 1.0).abs() < 1e-3, "{name}: {angle} instead of {expected}");
-        let radius = f64::from(x).hypot(f64::from(y));
-        assert!((radius - 1.0).abs() < 2e-6, "{name}: radius {radius}");
-    }
-}
-
-#[test]
-fn pendulum_loses_the_energy_that_backward_projection_loses() {
-    // Fast projection from 90°, after 1 s, in units of m g l.
-    for (substeps, expected) in [(1, -0.2842), (2, -0.1610), (5, -0.0700)] {
-        let settings = Settings {
-            substeps: Substeps::Fixed(substeps),
-            strain_limit: 1e-5,
-            method: Method::FastProjection(FastProjection { tolerance: 1e-3, ..Default::default() }),
-            ..Default::default()
-        };
-        let mut cloth = cpu(pendulum(), settings);
-        for _ in 0..60 {
-            cloth.step(&frame(FRAME)).unwrap();
-        }
-        let lost = energy(&cloth) / G;
-        assert!((lost - expected).abs() < 2e-3, "{substeps} substeps: {lost} instead of {expected}");
-    }
 }
 
 #[test]
@@ -178,43 +105,6 @@ fn gauss_seidel_rests() {
 fn jacobi_rests() {
     for substeps in [8, 32, 1000] {
         stays_at_rest(Method::named("jacobi").unwrap(), substeps);
-    }
-}
-
-#[test]
-fn a_chain_hangs_with_its_weight_at_large_steps() {
-    // Ten links of 0.1 kg at h = 1/60: the multipliers alone are 15 % low, the accumulated corrections are not.
-    let points: Vec<[f32; 3]> = (0..11).map(|k| [0.0, -0.1 * k as f32, 0.0]).collect();
-    let settings = Settings { substeps: Substeps::Fixed(1), strain_limit: 1e-4, ..Default::default() };
-    let mut cloth = cpu(rope(&points, vec![0.1; 11], vec![0], 0.1), settings);
-    for _ in 0..60 {
-        cloth.step(&frame(FRAME)).unwrap();
-    }
-    let [_, y, _] = cloth.pin_forces().unwrap()[0];
-    assert!((f64::from(-y) / (1.1 * G) - 1.0).abs() < 0.01, "{y} N instead of {} N", -1.1 * G);
-}
-
-#[test]
-fn a_chain_between_two_pins_takes_the_funicular_polygon() {
-    // Length 1, span 0.8, equal inner masses: the polygon with tan θ_k = c k, not the smooth catenary (0.265437509).
-    for (edges, sag) in [(10usize, 0.266864426f64), (20, 0.265791567)] {
-        let half = (edges / 2) as f32;
-        let slope = 0.6f32; // cos 0.8, sin 0.6: a V of the right span and length to start from
-        let points: Vec<[f32; 3]> = (0..=edges)
-            .map(|k| {
-                let x = k as f32 * 0.8 / edges as f32;
-                let depth = (half - (k as f32 - half).abs()) * slope / edges as f32;
-                [x, -depth, 0.0]
-            })
-            .collect();
-        let pins = vec![0, edges as u32];
-        let settings = Settings { substeps: Substeps::Fixed(8), drag: 3.0, strain_limit: 1e-4, ..Default::default() };
-        let mut cloth = cpu(rope(&points, vec![0.01; edges + 1], pins, 1.0 / edges as f32), settings);
-        for _ in 0..600 {
-            cloth.step(&frame(FRAME)).unwrap();
-        }
-        let lowest = cloth.snapshot().unwrap().positions.iter().fold(0.0f32, |least, p| least.min(p[1]));
-        assert!((f64::from(-lowest) - sag).abs() < 1e-4, "{edges} edges: sag {} instead of {sag}", -lowest);
     }
 }
 
@@ -411,6 +301,14 @@ fn a_flat_view_works_on_several_threads_too() {
     let momentum: f64 = velocities.iter().zip(&masses).map(|(v, m)| f64::from(v[0]) * f64::from(*m)).sum();
     let expected = 140.0 * 140.0 * 1e-5 / 60.0;
     assert!((momentum / expected - 1.0).abs() < 1e-3, "{momentum} instead of {expected} N·s for {total} kg");
+}
+
+/// What is chosen by itself rests, too, with the substeps that it chooses.
+#[test]
+fn the_default_rests() {
+    for substeps in [8, 32] {
+        stays_at_rest(Method::default(), substeps);
+    }
 }
 
 #[test]

@@ -20,8 +20,10 @@
 //! | Checks | What is compared |
 //! |---|---|
 //! | `kernels/SOLVER/SCENE` | every dispatch of a frame, with the CPU's ([`crate::engine::lockstep`]) |
+//! | `figures/THEME/NAME` | small figures with their closed forms ([`figures`]) |
 //! | `direct/SOLVER/SCENE` | a whole step with its solution in f64 by sparse Cholesky ([`crate::reference`]) |
 //! | `runs/SOLVER/SCENE` | a free run with the CPU's: strain recomputed in f64, centre of mass |
+//! | `long/SCENE` | ten seconds beside the CPU's: centre of mass, energy, force on pins and solids |
 //! | `bits/SOLVER` | two runs on two devices of the adapter: equal bits |
 //! | `limits/SOLVER` | a device with less than it could have: equal bits |
 //! | `limits/too-large` | a cloth that does not fit: refused by name |
@@ -32,8 +34,11 @@
 mod bits;
 mod deviations;
 mod direct;
+mod energy;
 mod faults;
+pub mod figures;
 mod kernels;
+mod long;
 mod runs;
 mod subjects;
 
@@ -45,8 +50,11 @@ pub use kernels::planted;
 pub use subjects::{method, solvers};
 // For the tests and benchmarks of this repository; no part of the interface.
 #[doc(hidden)]
+pub use energy::energy;
+#[doc(hidden)]
 pub use subjects::{
-    crowded, everything_else, filtering, heaped, landing, lawful, moving, resting, rushing, tangled, warm, windy,
+    crowded, everything_else, filtering, heaped, kernel, landing, lawful, moving, resting, rushing, tangled, warm,
+    windy,
 };
 
 use crate::engine::gpu::Gpu;
@@ -215,7 +223,7 @@ impl Check {
 
 /// All checks, in the order in which a failure is best understood: kernels first.
 pub fn checks(depth: Depth) -> Vec<Check> {
-    [kernels::checks, direct::checks, runs::checks, bits::checks, faults::checks]
+    [kernels::checks, figures::checks, direct::checks, runs::checks, long::checks, bits::checks, faults::checks]
         .into_iter()
         .flat_map(|list| list(depth))
         .collect()

@@ -52,7 +52,7 @@ fn run(subject: &Subject, method: &Method, name: &str) -> Result<Seen, Failure> 
 }
 
 /// Mean position of all vertices.
-fn center(positions: &[[f32; 3]]) -> [f64; 3] {
+pub(super) fn center(positions: &[[f32; 3]]) -> [f64; 3] {
     let mut sum = [0.0; 3];
     for position in positions {
         for (sum, x) in sum.iter_mut().zip(position) {

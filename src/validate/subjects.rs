@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::Failure;
 use crate::cloth::filter::{Filter, FilterSettings};
 use crate::cloth::hold::Hold;
 use crate::cloth::settings::Settings;
 use crate::cloth::substeps::Substeps;
 use crate::cloth::{Cloth, FrameInput, PinTarget};
+use crate::engine::program::Kernel;
 use crate::error::Result;
 use crate::mesh::{EdgeKind, EdgeOverride, Mesh, MeshDescriptor, Swatch};
 use crate::scene::{self, Scene};
@@ -35,6 +37,21 @@ pub fn solvers() -> Vec<(&'static str, Method)> {
 /// The solver of a name that [`solvers`] lists.
 pub fn method(name: &str) -> Option<Method> {
     solvers().into_iter().find_map(|(listed, method)| (listed == name).then_some(method))
+}
+
+/// A built-in kernel by its name, as a recording has it.
+///
+/// # Errors
+/// That no solver records one of that name.
+pub fn kernel(name: &str) -> Result<&'static Kernel, Failure> {
+    for (_, method) in solvers() {
+        let cloth = Cloth::on_cpu(scene::hang(5)?.with_settings(Settings { method, ..Default::default() }))?;
+        let found = cloth.program().dispatches().into_iter().find(|dispatch| dispatch.kernel.name == name);
+        if let Some(dispatch) = found {
+            return Ok(dispatch.kernel);
+        }
+    }
+    Err(Failure::new(format!("no solver records a kernel {name}")))
 }
 
 /// A solver with some of its parameters set.

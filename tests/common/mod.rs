@@ -44,13 +44,7 @@ pub(crate) fn gpu() -> Option<Gpu> {
 
 /// A built-in kernel by its name, as a recording has it.
 pub(crate) fn kernel(name: &str) -> &'static Kernel {
-    let scene = || taut::scene::hang(5).expect("a scene");
-    let found = methods().find_map(|(_, method)| {
-        let cloth = Cloth::on_cpu(scene().with_settings(Settings { method, ..Default::default() })).expect("a cloth");
-        let dispatches = cloth.program().dispatches();
-        dispatches.iter().map(|dispatch| dispatch.kernel).find(|kernel| kernel.name == name)
-    });
-    found.unwrap_or_else(|| panic!("no solver records a kernel {name}"))
+    taut::validate::kernel(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub(crate) fn name(gpu: &Gpu) -> String {
