@@ -223,7 +223,8 @@ fn jacobi_blends(trial: &mut Trial<'_>) -> Result<(), Failure> {
     let center: f64 = found.positions.iter().map(|p| f64::from(p[0]) / 3.0).sum();
     trial.near("the centre of mass [m]", center, 4.0 / 3.0, 1e-7)?;
     // ω halves every correction; α = 1 divides by one more: pulls of ±½ over 3.
-    let relaxed = Method::Jacobi(Jacobi { sweeps: 1, sweeps_per_check: 1, relaxation: 0.5, blend: 0.0, ..Default::default() });
+    let relaxed =
+        Method::Jacobi(Jacobi { sweeps: 1, sweeps_per_check: 1, relaxation: 0.5, blend: 0.0, ..Default::default() });
     let found = trial.stepped(scene()?, still(relaxed, LEAST))?;
     trial.near_points("ω = ½", &found.positions, &[[0.0; 3], [1.125, 0.0, 0.0], [2.875, 0.0, 0.0]], tolerance)?;
     let found = trial.stepped(scene()?, still(jacobi(1, 1.0), LEAST))?;
