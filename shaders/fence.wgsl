@@ -297,8 +297,8 @@ fn forget_pushes(invocation: Invocation) {
     push_words[k] = 0u;
 }
 
-// Runs what follows where there are pairs. Arguments: guard word of its loop, and that of the loop around it; `START` of
-// a substep, `ROUND` or neither.
+// Runs what follows where there are pairs. Arguments: guard word of its loop, and that of the loop around it; `START`
+// of a substep, `ROUND` or neither.
 @compute @workgroup_size(1)
 fn open_pairs() {
     let own = range.arguments.x;

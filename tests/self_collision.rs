@@ -667,8 +667,8 @@ fn calm(size: u32, seconds: u32) -> Vec<f64> {
     energies
 }
 
-/// It trembles a little: from its fourth second on 1e-4 J/kg would be right, and 0.7e-3 J/kg were found at most, in most
-/// frames 0.3e-4 … 2e-4 J/kg.
+/// It trembles a little: from its fourth second on 1e-4 J/kg would be right, and 0.7e-3 J/kg were found at most, in
+/// most frames 0.3e-4 … 2e-4 J/kg.
 #[test]
 fn a_heap_all_but_comes_to_rest() {
     let energies = calm(12, 5);
