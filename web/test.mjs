@@ -253,6 +253,33 @@ await test('without WebGPU the CPU takes over, and says why', async () => {
   const { strain, converged, limit } = await report(page);
   assert(converged && strain <= limit, `${strain}`);
   cloth_is_seen(await pixels(page, 'cpu.png'));
+  await page.focus('#canvas');
+  await page.keyboard.press('g');
+  const held = await page.evaluate(() => taut.cloth.held);
+  assert.notEqual(held, undefined, 'no key takes the cloth');
+  assert(await page.locator('#hand').isVisible());
+  const from = await position(page, held);
+  for (let times = 0; times < 8; times += 1) await page.keyboard.press('ArrowUp');
+  await more(page, 20);
+  const to = await position(page, held);
+  assert(to[1] > from[1] + 0.03, `pulled from ${from} to ${to}`);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.evaluate(() => taut.cloth.held), undefined);
+  assert(!await page.locator('#hand').isVisible());
+  // The cloth goes on as one of other stuff.
+  const { frame } = await report(page);
+  await page.locator('#own').check();
+  await page.waitForFunction(() => !taut.busy && taut.cloth.stuff.selfCollision);
+  await page.locator('#bending').fill('7');
+  await page.waitForFunction(() => !taut.busy && taut.cloth.stuff.bending === 1e-4);
+  assert.deepEqual(await page.evaluate(() => taut.cloth.stuff), { selfCollision: true, bending: 1e-4 });
+  assert(await page.locator('#friction').isDisabled(), 'there are no solids');
+  await frames(page, frame + 5);
+  assert((await report(page)).frame < frame + 200, 'it goes on, and does not begin anew');
+  await page.waitForFunction(() => /passes through itself nowhere/.test(document.getElementById('crossings').textContent));
+  await page.locator('#scene').selectOption('drape');
+  await page.waitForFunction(() => !taut.busy && taut.cloth.stuff.friction !== undefined);
+  assert.equal(await page.evaluate(() => taut.cloth.stuff.selfCollision), false, 'of the scene again');
   // wgpu tells that it found none, as a warning of the browser's.
   assert.deepEqual(trouble.filter((line) => !/adapter/i.test(line)), []);
   await context.close();
@@ -273,6 +300,23 @@ await test('a phone in the dark shows all of it, and a finger pulls', async () =
   await more(page, 10);
   await touch.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
   assert.equal(await page.evaluate(() => taut.cloth.held), undefined);
+  // Two fingers that go to the right turn the camera, and those that part come nearer.
+  const corners = async () => [await place(page, 0), await place(page, 15)];
+  const wideness = ([one, other]) => Math.hypot(one[0] - other[0], one[1] - other[1]);
+  const fingers = (type, ...points) => touch.send('Input.dispatchTouchEvent', { type, touchPoints: points.map(([px, py], id) => ({ x: px, y: py, id })) });
+  const before = await corners();
+  await fingers('touchStart', [60, 60], [120, 60]);
+  await fingers('touchMove', [160, 60], [220, 60]);
+  const turned = await corners();
+  assert(Math.abs(wideness(turned) - wideness(before)) > 3 || Math.hypot(turned[0][0] - before[0][0], turned[0][1] - before[0][1]) > 10, 'the camera turns');
+  await fingers('touchMove', [140, 60], [240, 60]);
+  const near = await corners();
+  assert(wideness(near) > 1.3 * wideness(turned), `${wideness(turned)} pixels become ${wideness(near)}`);
+  await fingers('touchEnd');
+  assert.equal(await page.evaluate(() => taut.cloth.held), undefined);
+  // Below the picture a finger scrolls.
+  const scrolled = await page.evaluate(() => { scrollTo(0, 200); return scrollY; });
+  assert(scrolled > 100, `${scrolled}`);
   await context.close();
 });
 

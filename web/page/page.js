@@ -10,11 +10,15 @@ const parameters = new URLSearchParams(location.search);
 const FIRST = ['hang', 'drape', 'flag', 'tablecloth', 'heap', 'fold', 'mannequin'];
 const SIZES = [12, 16, 24, 32, 48, 64, 96];
 const LIMITS = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001];
+const BENDINGS = [0, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3];
 // Where the wind comes from: along the flag, a little from behind.
 const WIND = [0.97, 0, 0.24];
 const FRAME = 1 / 60;
 // Losses of the device in a row after which the CPU goes on.
 const LOSSES = 3;
+// Time between two counts of crossings [ms], at least; and this many times what the last one took.
+const PAUSE = 500;
+const SHARE = 20;
 // Pixels that are drawn at most.
 const PIXELS = 2_000_000;
 
@@ -113,7 +117,19 @@ function options() {
 
 // Another scene has settings of its own; what somebody chose of solver and limit stays.
 const chosen = {};
+const OF_SCENES = ['gravity', 'wind', 'bending', 'friction', 'selfCollision'];
 const reopen = () => open(() => Cloth.open({ ...options(), ...chosen }));
+
+// The same cloth elsewhere or of other stuff. What is being changed is changed first.
+function goOn(stuff = {}) {
+  const before = cloth;
+  Object.assign(chosen, stuff);
+  if (busy || !before) return reopen();
+  return open(async () => {
+    while (changing) await new Promise((resolve) => setTimeout(resolve, 20));
+    return before.reopened($('backend').value, stuff);
+  }, true);
+}
 
 async function recover() {
   losses += 1;
@@ -154,11 +170,24 @@ async function change(settings) {
   }
 }
 
+// The index of what is nearest to a value, by ratio.
+function nearest(list, value) {
+  const away = (other) => Math.abs(Math.log((other + 1e-12) / (value + 1e-12)));
+  return list.reduce((best, other, index) => (away(other) < away(list[best]) ? index : best), 0);
+}
+
+const micro = (bending) => `${Number((1e6 * bending).toPrecision(3))} µN·m`;
+
 // Puts the controls where the settings are.
 function show() {
-  const settings = cloth.settings;
-  const nearest = LIMITS.reduce((best, limit, index) => (Math.abs(Math.log(limit / settings.strainLimit)) < Math.abs(Math.log(LIMITS[best] / settings.strainLimit)) ? index : best), 0);
-  $('limit').value = nearest;
+  const { settings, stuff } = cloth;
+  $('limit').value = nearest(LIMITS, settings.strainLimit);
+  $('bending').value = nearest(BENDINGS, stuff.bending);
+  $('bending-out').textContent = micro(stuff.bending);
+  $('friction').disabled = stuff.friction === undefined;
+  $('friction').value = stuff.friction ?? 0;
+  $('friction-out').textContent = stuff.friction === undefined ? 'no solids' : Number(stuff.friction.toPrecision(3));
+  $('own').checked = stuff.selfCollision;
   $('limit-out').textContent = percent(settings.strainLimit);
   $('solver').value = settings.solver;
   const gravity = Math.hypot(...settings.gravity);
@@ -191,6 +220,18 @@ function held() {
   $('held').textContent = count === 0 ? ''
     : over === 0 ? `Limit of ${limit} held in all ${count} frames; largest strain ${percent(worst)}.`
     : `Limit of ${limit} missed in ${over} of ${count} frames; largest strain ${percent(worst)}.`;
+}
+
+// How often it passes through itself: counted, whether it may or not.
+let counted = 0;
+function count(now) {
+  if (now < counted) return;
+  const begun = performance.now();
+  const crossings = cloth.crossings();
+  counted = now + Math.max(PAUSE, SHARE * (performance.now() - begun));
+  $('crossings').className = crossings === 0 ? 'good' : 'bad';
+  $('crossings').textContent = crossings === 0 ? 'It passes through itself nowhere.'
+    : `It passes through itself in ${crossings.toLocaleString('en')} places${cloth.stuff.selfCollision ? '' : '; self-collision is off'}.`;
 }
 
 // ---- Frames ----
@@ -238,6 +279,7 @@ function frame(now) {
       $('strain-now').textContent = percent(report.strain);
       $('time-now').textContent = `${report.milliseconds.toFixed(1)} ms`;
       held();
+      count(now);
     }
   } catch (error) {
     // A call on a device that was just lost fails; the loss itself is seen with the next frame.
@@ -466,12 +508,18 @@ async function begin() {
   $('bar').style.background = `linear-gradient(to right, ${stops.join(', ')})`;
   for (const id of ['scene', 'size', 'backend']) {
     $(id).addEventListener('change', () => {
-      // Gravity and wind are those of the new scene.
-      if (id === 'scene') { delete chosen.gravity; delete chosen.wind; }
+      // These are those of the new scene.
+      if (id === 'scene') OF_SCENES.forEach((name) => delete chosen[name]);
       losses = 0;
-      if (id === 'backend' && cloth && !busy) { const before = cloth; open(() => before.reopened($('backend').value), true); } else reopen();
+      if (id === 'backend') goOn();
+      else reopen();
     });
   }
+  $('bending').addEventListener('input', () => { $('bending-out').textContent = micro(BENDINGS[$('bending').value]); });
+  $('bending').addEventListener('change', () => goOn({ bending: BENDINGS[$('bending').value] }));
+  $('friction').addEventListener('input', () => { $('friction-out').textContent = $('friction').value; });
+  $('friction').addEventListener('change', () => goOn({ friction: Number($('friction').value) }));
+  $('own').addEventListener('change', () => goOn({ selfCollision: $('own').checked }));
   $('solver').addEventListener('change', () => change({ solver: $('solver').value }));
   $('limit').addEventListener('input', () => change({ strainLimit: LIMITS[$('limit').value] }));
   $('gravity').addEventListener('input', () => change({ gravity: [0, -Number($('gravity').value), 0] }));

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use js_sys::{Array, Float32Array, Object, Promise, Uint32Array};
+use taut::mesh::surface::Surface;
 use taut::render::{Camera, Studio};
 use taut::{Backend, Error, FrameInput, Gpu, Hold, Pending, Scene, Snapshot};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::future_to_promise;
 
 use crate::hand::Hand;
-use crate::settings::{backend, changes, property};
+use crate::settings::{backend, changes, property, stuff};
 use crate::{report, settings, thrown};
 
 /// Frames that may be under way: while one is computed the next is recorded, and a third waits.
@@ -134,6 +135,8 @@ pub(crate) struct State {
     /// Reports that nobody asked for yet.
     news: VecDeque<Object>,
     hand: Option<Hand>,
+    /// Whether the hand let go while settings were being changed.
+    lets_go: bool,
 }
 
 /// The outcome of a future that waits for nothing, as all do on the CPU.
@@ -154,11 +157,12 @@ impl Cloth {
         let name = name.ok_or_else(|| thrown("options have no scene"))?;
         let size = property(&options, "size").and_then(|size| size.as_f64()).unwrap_or(SIZE);
         let place = backend(property(&options, "backend").and_then(|name| name.as_string()).as_deref())?;
-        let change = changes(&options)?;
+        let (change, weave) = (changes(&options)?, stuff(&options)?);
         Ok(future_to_promise(async move {
             load("making the mesh", None);
             let opened = async {
                 let mut scene = Scene::named(&name, size as u32)?;
+                weave(&mut scene)?;
                 change(&mut scene.settings);
                 State::open(place, scene).await
             };
@@ -168,22 +172,25 @@ impl Cloth {
         }))
     }
 
-    /// The same cloth on a device opened anew, or on another backend: it goes on from what was seen last, as fast as it
-    /// moved. For a device that was lost, and for people who compare.
+    /// The same cloth on a device opened anew, on another backend, or of other stuff: it goes on from what was seen
+    /// last, as fast as it moved. For a device that was lost, and for people who compare.
     #[wasm_bindgen(unchecked_return_type = "Promise<Cloth>")]
     pub fn reopened(
         &self,
         #[wasm_bindgen(unchecked_param_type = "Backend")] backend_name: Option<String>,
+        #[wasm_bindgen(unchecked_param_type = "Stuff")] other: Option<Object>,
     ) -> Result<Promise, JsValue> {
         let place = backend(backend_name.as_deref())?;
+        let weave = stuff(&other.map_or_else(|| Object::new().into(), JsValue::from))?;
         let state = self.state.borrow();
-        let (scene, frame, time, dt) = (state.scene.clone(), state.seen.frame, state.time, state.dt);
+        let (mut scene, frame, time, dt) = (state.scene.clone(), state.seen.frame, state.time, state.dt);
         // Frames that were recorded and not seen are lost with the device.
         let time = time - (state.frame - frame) as f64 * f64::from(dt);
         let (positions, velocities) = (state.seen.positions.clone(), state.seen.velocities.clone());
         let studio = state.studio.clone();
         Ok(future_to_promise(async move {
             let opened = async {
+                weave(&mut scene)?;
                 let mut state = State::open(place, scene).await?;
                 if let Some(cloth) = &mut state.cloth {
                     cloth.set_state(&positions, &velocities)?;
@@ -265,6 +272,9 @@ impl Cloth {
             let mut state = state.borrow_mut();
             state.scene.settings = cloth.settings().clone();
             state.cloth = Some(cloth);
+            if std::mem::take(&mut state.lets_go) {
+                state.release().map_err(thrown)?;
+            }
             outcome.map_err(thrown)?;
             Ok(JsValue::UNDEFINED)
         }))
@@ -274,6 +284,21 @@ impl Cloth {
     #[wasm_bindgen(getter, unchecked_return_type = "Required<Settings>")]
     pub fn settings(&self) -> Object {
         settings::object(&self.state.borrow().scene.settings)
+    }
+
+    /// What the cloth is made of.
+    #[wasm_bindgen(getter, unchecked_return_type = "Stuff")]
+    pub fn stuff(&self) -> Object {
+        settings::stuff_object(&self.state.borrow().scene)
+    }
+
+    /// How often the cloth passes through itself where it was seen last: edges through triangles, counted exactly. A
+    /// heap takes as long as a frame; nothing is cheap about it.
+    pub fn crossings(&self) -> Result<f64, JsValue> {
+        let mut state = self.state.borrow_mut();
+        state.look();
+        let counted = Surface::new(&state.scene.mesh).count_crossings(&state.seen.positions);
+        Ok(counted.map_err(thrown)? as f64)
     }
 
     /// Back to the start of the scene, with the settings that it has now.
@@ -301,7 +326,8 @@ impl Cloth {
     /// The vertex that is held; `undefined` if none is.
     #[wasm_bindgen(getter)]
     pub fn held(&self) -> Option<u32> {
-        self.state.borrow().hand.map(|hand| hand.vertex)
+        let state = self.state.borrow();
+        state.hand.filter(|_| !state.lets_go).map(|hand| hand.vertex)
     }
 
     /// Number of vertices.
@@ -407,6 +433,7 @@ impl State {
             seen: Seen::default(),
             news: VecDeque::new(),
             hand: None,
+            lets_go: false,
             scene,
         };
         state.see_start();
@@ -504,6 +531,9 @@ impl State {
 
     /// Takes a vertex in hand.
     pub(crate) fn take(&mut self, vertex: u32, camera: &Camera) -> taut::Result<()> {
+        if self.cloth.is_none() {
+            return Ok(());
+        }
         self.release()?;
         let Some(cloth) = &mut self.cloth else { return Ok(()) };
         let pinned = self.scene.mesh.pins().contains(&vertex);
@@ -518,8 +548,11 @@ impl State {
     }
 
     pub(crate) fn release(&mut self) -> taut::Result<()> {
+        let Some(cloth) = &mut self.cloth else {
+            self.lets_go = true;
+            return Ok(());
+        };
         let Some(hand) = self.hand.take().filter(|hand| !hand.pinned) else { return Ok(()) };
-        let Some(cloth) = &mut self.cloth else { return Ok(()) };
         // What the scene holds is held again.
         let groups = self.scene.script.pins.iter().filter(|group| group.until.is_none_or(|until| until > self.time));
         let hold = groups.filter(|group| group.vertices().contains(&hand.vertex)).find_map(|group| group.hold);

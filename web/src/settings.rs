@@ -1,7 +1,8 @@
 //! Settings and options, from and to JavaScript objects.
 
 use js_sys::{Array, Object, Reflect};
-use taut::{Backend, Method, Settings, Wind};
+use taut::stage::self_collision::{SelfCollision, Tangles};
+use taut::{Backend, Method, Scene, Settings, Wind};
 use wasm_bindgen::prelude::*;
 
 use crate::thrown;
@@ -27,8 +28,18 @@ export interface Settings {
 /** Where a cloth runs. `auto` takes a GPU, and the CPU where there is none or only one that is imitated by software. */
 export type Backend = "auto" | "gpu" | "cpu";
 
-/** What a cloth is made of. */
-export interface Options extends Settings {
+/** What cloth and solids are made of. A cloth that runs cannot change it: it goes on as a new one, by `reopened`. */
+export interface Stuff {
+    /** Whether the cloth keeps from passing through itself; what does so already is drawn apart. */
+    selfCollision?: boolean;
+    /** Stiffness against bending [N·m]. */
+    bending?: number;
+    /** Coefficient of static friction of the solids; there is none to tell where there are no solids. */
+    friction?: number;
+}
+
+/** What is opened. */
+export interface Options extends Settings, Stuff {
     /** One of `sceneNames()`. */
     scene: string;
     /** Vertices per side; 32 if it is left out. */
@@ -97,6 +108,50 @@ pub(crate) fn changes(object: &JsValue) -> Result<impl FnOnce(&mut Settings) + u
             settings.wind = wind.map(|velocity| Wind { velocity, ..air });
         }
     })
+}
+
+/// What another [`Stuff`] makes of a scene.
+///
+/// Kinetic friction keeps its ratio to static friction.
+pub(crate) fn stuff(object: &JsValue) -> Result<impl FnOnce(&mut Scene) -> taut::Result<()> + use<>, JsValue> {
+    let (bending, friction) = (number(object, "bending")?, number(object, "friction")?);
+    let own = match property(object, "selfCollision") {
+        Some(value) => Some(value.as_bool().ok_or_else(|| thrown("selfCollision is neither true nor false"))?),
+        None => None,
+    };
+    Ok(move |scene: &mut Scene| {
+        if let Some(bending) = bending {
+            scene.mesh = scene.mesh.clone().with_bending(bending)?;
+        }
+        if let Some(friction) = friction {
+            for solid in &mut scene.solids {
+                let ratio = if solid.friction > 0.0 { solid.sliding_friction / solid.friction } else { 1.0 };
+                (solid.friction, solid.sliding_friction) = (friction, ratio * friction);
+            }
+        }
+        if let Some(own) = own {
+            // Cloth that was let through itself is drawn apart rather than refused.
+            let drawn_apart = || SelfCollision { tangles: Tangles::Resolve, ..SelfCollision::default() };
+            let before = scene.settings.self_collision;
+            scene.settings.self_collision = own.then(|| before.unwrap_or_else(drawn_apart));
+        }
+        Ok(())
+    })
+}
+
+/// The object of what a scene is made of.
+pub(crate) fn stuff_object(scene: &Scene) -> Object {
+    let object = Object::new();
+    let set = |key: &str, value: JsValue| {
+        // A plain object takes every property.
+        let _ = Reflect::set(&object, &key.into(), &value);
+    };
+    set("selfCollision", scene.settings.self_collision.is_some().into());
+    set("bending", plain(scene.mesh.bending()).into());
+    if let Some(friction) = scene.solids.iter().map(|solid| solid.friction).reduce(f32::max) {
+        set("friction", plain(friction).into());
+    }
+    object
 }
 
 /// The number as somebody wrote it: 0.01, not the nearest of f32 in all the digits of f64.

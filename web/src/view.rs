@@ -121,11 +121,14 @@ impl View {
     }
 
     /// Takes the vertex under a place of the picture, 0 … 1 from the left and from the top; `undefined` if there is
-    /// none.
+    /// none, or settings are being changed.
     pub fn take(&self, cloth: &Cloth, x: f32, y: f32) -> Result<Option<u32>, JsValue> {
         let mut state = cloth.state().borrow_mut();
         let size = self.size();
         let camera = self.camera(size);
+        if state.cloth().is_none() {
+            return Ok(None);
+        }
         let found = pick(state.triangles(), state.positions(), &camera, [x, y], aspect(size), NEAR);
         if let Some(vertex) = found {
             state.take(vertex, &camera).map_err(thrown)?;
