@@ -64,7 +64,8 @@ pub struct Settings {
     /// of them.
     pub contact_rounds: u32,
     /// Whether the velocity of every substep is projected, too, so that no edge grows or shrinks by it
-    /// ([`crate::solver::tangent`]): a second linear solve. It takes kinetic energy and never gives any.
+    /// ([`crate::solver::tangent`]): a second linear solve. It takes kinetic energy and never gives any. Cloth with
+    /// edges that may stretch goes without it ([`mod@crate::stage::law`]).
     pub tangent_velocities: bool,
     /// How the cloth keeps from passing through itself; `None` lets it pass ([`crate::stage::self_collision`]). A cloth
     /// keeps whether it has it, and the room for pairs. Steps are those of Euler then.

@@ -105,14 +105,16 @@ impl<'a> Stages<'a> {
         if moment.last_substep {
             stages.push((phase::PROJECTION, Box::new(TakeBest)));
         }
+        // Springs may change their lengths, and only their laws know by how much.
+        let tangent = settings.tangent_velocities && !sizes.lawful();
         if sizes.lawful() {
             stages.push((phase::PROJECTION, Box::new(EndLaws)));
         }
-        if settings.tangent_velocities {
+        if tangent {
             stages.push((phase::PROJECTION, Box::new(tangent::Solve)));
         }
         stages.push((phase::COMMIT, Box::new(Commit)));
-        if settings.tangent_velocities {
+        if tangent {
             stages.push((phase::COMMIT, Box::new(tangent::Apply)));
         }
         if collides {

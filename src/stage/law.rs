@@ -51,8 +51,9 @@
 //! is from what its law asks for with the tension that it has, |w μ|/l, tenfold. So a spring is solved to a tenth of
 //! the strain limit. [`Report::device_strain`](crate::Report::device_strain) is that of the last measurement.
 //!
-//! What [taut chords](crate::solver::chords) and a [warm start](crate::solver::warm_start) know is that edges do not
-//! stretch; cloth with such edges goes without both. Step clamps, which only violent steps meet, cut off motion and not
+//! What [taut chords](crate::solver::chords), a [warm start](crate::solver::warm_start), accelerated sweeps and
+//! [velocities along the constraints](crate::solver::tangent) know is that edges do not stretch; cloth with such edges
+//! goes without them. Step clamps, which only violent steps meet, cut off motion and not
 //! the multiplier, so that such a step is corrected by the next iteration.
 //!
 //! | symbol | name | unit |
