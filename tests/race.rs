@@ -713,6 +713,17 @@ fn provoke(kernel: &str, fields: &mut Fields) {
         }
         // More than one block before.
         "add_sums" => fields.get_mut::<u32>("block_sums").expect("words").iter_mut().for_each(|sum| *sum += 3),
+        // Sums of a frame that was stopped.
+        "forget_pushes" => fields.get_mut::<u32>("pushes").expect("words").iter_mut().for_each(|sum| *sum += 3),
+        // Parts that must move are driven into each other.
+        "check_forced" => {
+            let mut random = Random(10);
+            fields.get_mut::<[f32; 4]>("vertices").expect("vectors").iter_mut().for_each(|vertex| vertex[3] = 0.0);
+            fields.get_mut::<f32>("limits").expect("parts").fill(1.0);
+            for way in fields.get_mut::<[f32; 4]>("displacements").expect("vectors") {
+                way[..3].iter_mut().for_each(|x| *x += random.within(-0.02, 0.02) as f32);
+            }
+        }
         // Ways that lead into each other.
         "fence_push" | "fence_trim" => {
             let mut random = Random(9);

@@ -287,8 +287,8 @@ impl Filter {
     /// Calls may follow each other in one encoder, also for several pairs of buffers.
     ///
     /// # Errors
-    /// [`Error::NotOnGpu`]; [`Error::OutOfRange`] for the step; [`Error::HostBuffer`] for a buffer that is too short, or
-    /// was made without `COPY_SRC` or, that of velocities, `COPY_DST`; [`Error::Budget`] as [`Cloth::encode_step`].
+    /// [`Error::NotOnGpu`]; [`Error::OutOfRange`] for the step; [`Error::HostBuffer`] for a buffer that is too short,
+    /// or was made without `COPY_SRC` or, that of velocities, `COPY_DST`; [`Error::Budget`] as [`Cloth::encode_step`].
     /// Then nothing was recorded.
     pub fn encode(
         &mut self,

@@ -13,8 +13,9 @@ const STEP_LAYERED: u32 = 10;
 
 impl Scene {
     /// Sizes of the cloth of [`Scene::named`], without making it: every count of a sheet or a chain is a polynomial of
-    /// its size, of degree 2 at most, and three small ones are enough to know it. What self-collision needs is left to
-    /// [`crate::MemoryEstimate`].
+    /// its size, of degree 2 at most, and three small ones are enough to know it. Only the pairs of bending of what is
+    /// worn may be one in a hundred more or fewer: those whose weights cancel to 0 are left out, which rounding decides.
+    /// What self-collision needs is left to [`crate::MemoryEstimate`].
     ///
     /// # Errors
     /// As [`Scene::named`].
