@@ -131,7 +131,7 @@ fn seek_tangles(invocation: Invocation) {
                 most = max(most, atomicLoad(&tangles[knot[v]]));
             }
             let certain = extent / sqrt(extent * extent + VAGUE * VAGUE);
-            let lack = certain * (RECOVERY * clearance.thickness - moved);
+            let lack = certain * (DRAWN * clearance.thickness - moved);
             if (w <= 0.0 || lack <= 0.0) {
                 continue;
             }

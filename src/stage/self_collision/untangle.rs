@@ -29,7 +29,7 @@ use crate::stage::Recorder;
 use crate::stage::fields::{Clock, Vertex};
 use crate::stage::freedom::{Freedom, Limited};
 use crate::stage::self_collision::cells::{self, Sorted, bucket, cell_of, neighbor, packed};
-use crate::stage::self_collision::closest::{Clearance, Nearness, RECOVERY, SMALLEST, UNITS, fixed};
+use crate::stage::self_collision::closest::{Clearance, Nearness, SMALLEST, UNITS, fixed};
 use crate::stage::self_collision::fence::{add, take};
 use crate::stage::self_collision::grid::THIRD;
 use crate::stage::self_collision::meter;
@@ -41,6 +41,7 @@ static SOURCE: Source =
         ("SEAM", Constant::F32(SEAM)),
         ("GRAZING", Constant::F32(GRAZING)),
         ("VAGUE", Constant::F32(VAGUE)),
+        ("DRAWN", Constant::F32(DRAWN)),
         ("TANGLED", Constant::U32(meter::TANGLED)),
     ]);
 
@@ -52,6 +53,8 @@ const SEAM: f32 = 1e-4;
 const GRAZING: f32 = 1e-3;
 /// g₀: a |G| that says little. That of a contour that turns by a twentieth of a right angle at an edge.
 const VAGUE: f32 = 0.1;
+/// Way by which a vertex is drawn apart in a substep, as a part of the thickness.
+const DRAWN: f32 = 0.1;
 
 /// A quotient by the sine of a small angle, of whole numbers that are rounded apart.
 const GRAZED: f32 = 16384.0;
@@ -191,7 +194,7 @@ fn seek_tangles_body(run: &mut Run<'_>) -> Result<()> {
                     most = most.max(tangles[v]);
                 }
                 let certain = extent / (extent * extent + VAGUE * VAGUE).sqrt();
-                let lack = certain * (RECOVERY * clearance.thickness - moved);
+                let lack = certain * (DRAWN * clearance.thickness - moved);
                 if w <= 0.0 || lack <= 0.0 {
                     continue;
                 }
