@@ -1,8 +1,8 @@
 //! Inextensibility for a simulation that is not this crate's: a mass-spring cloth of the host's own, integrated by the
 //! classical Runge-Kutta method, and a velocity filter behind every step (Goldenthal et al. 2007, Algorithm 1).
 //!
-//! The host's springs are so soft that its cloth stretches by two thirds of its length. With the filter it keeps to 1 %,
-//! and neither the host's forces nor its integrator know of it.
+//! The host's springs are so soft that its cloth stretches by two thirds of its length. With the filter it keeps to
+//! 1 %, and neither the host's forces nor its integrator know of it.
 //!
 //! `cargo run --release --example velocity_filter`
 
@@ -60,8 +60,8 @@ impl Host {
         forces
     }
 
-    /// Velocities at the end of a step of the classical Runge-Kutta method. The host then moves by what the filter makes
-    /// of them, as in symplectic Euler.
+    /// Velocities at the end of a step of the classical Runge-Kutta method. The host then moves by what the filter
+    /// makes of them, as in symplectic Euler.
     fn candidate(&self) -> Vectors {
         let (x, v) = (&self.positions, &self.velocities);
         let ahead = |from: &Vectors, rate: &Vectors, part: f32| -> Vectors {

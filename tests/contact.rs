@@ -431,8 +431,8 @@ fn stiff_shear_gains_no_energy_in_ten_seconds() {
         assert!(highest < 0.02, "frame {number}: {highest} m above the pins");
     }
     println!("stiff shear gains {gain} of m g 0.5 m");
-    // The projection knows nothing of springs of 20,000 N/m: a strain of a percent that it leaves to a diagonal is 15 mJ.
-    // Measured: 4.8 m g 0.5 m, which are 19 mJ for each of 242 springs.
+    // The projection knows nothing of springs of 20,000 N/m: a strain of a percent that it leaves to a diagonal is
+    // 15 mJ. Measured: 4.8 m g 0.5 m, which are 19 mJ for each of 242 springs.
     assert!(gain < 6.0, "{gain} of m g 0.5 m");
     assert!(fastest(&cloth) < 0.2, "{} m/s", fastest(&cloth));
 }

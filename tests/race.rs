@@ -718,7 +718,8 @@ fn provoke(kernel: &str, fields: &mut Fields) {
         // Parts that must move are driven into each other.
         "check_forced" => {
             let mut random = Random(10);
-            fields.get_mut::<[f32; 4]>("vertices").expect("vectors").iter_mut().for_each(|vertex| vertex[3] = 0.0);
+            let words = fields.get_mut::<f32>("vertices").expect("words");
+            words.chunks_exact_mut(4).for_each(|vertex| vertex[3] = 0.0);
             fields.get_mut::<f32>("limits").expect("parts").fill(1.0);
             for way in fields.get_mut::<[f32; 4]>("displacements").expect("vectors") {
                 way[..3].iter_mut().for_each(|x| *x += random.within(-0.02, 0.02) as f32);

@@ -30,7 +30,8 @@ fn all_hold(solver: &str) {
             assert_eq!(over, 0, "{solver} {name} {size}: {over} frames over the limit, worst strain {worst}");
         }
     }
-    // Singular at its solution, so that it may miss. Measured: Gauss-Seidel one frame by 0.3 % of the limit, the others none.
+    // Singular at its solution, so that it may miss. Measured: Gauss-Seidel one frame by 0.3 % of the limit, the others
+    // none.
     let (over, worst) = run("patch", 24, 120, solver);
     assert!(over <= 2 && worst < 0.0102, "{solver} patch: {over} over, worst {worst}");
 }

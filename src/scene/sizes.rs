@@ -7,15 +7,16 @@ use crate::mesh::yarns::Yarns;
 
 /// The smallest of three scenes whose sizes are those of all larger ones continued.
 const FIRST: u32 = 6;
-/// The same of layered and worn cloth, whose parts have halves and fifths of the size: one in ten goes on as a polynomial.
+/// The same of layered and worn cloth, whose parts have halves and fifths of the size: one in ten goes on as a
+/// polynomial.
 const FIRST_LAYERED: u32 = 10;
 const STEP_LAYERED: u32 = 10;
 
 impl Scene {
     /// Sizes of the cloth of [`Scene::named`], without making it: every count of a sheet or a chain is a polynomial of
     /// its size, of degree 2 at most, and three small ones are enough to know it. Only the pairs of bending of what is
-    /// worn may be one in a hundred more or fewer: those whose weights cancel to 0 are left out, which rounding decides.
-    /// What self-collision needs is left to [`crate::MemoryEstimate`].
+    /// worn may be a few in a hundred more or fewer: those whose weights cancel to 0 are left out, which rounding
+    /// decides. What self-collision needs is left to [`crate::MemoryEstimate`].
     ///
     /// # Errors
     /// As [`Scene::named`].

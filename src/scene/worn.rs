@@ -27,8 +27,8 @@ const RESOLUTION: u32 = 96;
 /// wide as the band. Friction alone would not hold it: the slope is 28° from the vertical. Cloth that does not stretch
 /// stays where it is; below the hips, which are 6 % wider than the band, the body is narrow.
 ///
-/// The trousers of Goldenthal et al. 2007, figure 7, as a figure that can be measured: with a limit of 0.1 % the band is
-/// within a millimetre of its place after 10 s. Cloth that may be 10 % longer than at rest
+/// The trousers of Goldenthal et al. 2007, figure 7, as a figure that can be measured: with a limit of 0.1 % the band
+/// is within a millimetre of its place after 10 s. Cloth that may be 10 % longer than at rest
 /// ([`Settings::stretch_max`](crate::Settings::stretch_max) of 1.1) is on the way to the ground at once. A *limit* of
 /// 10 % is not that: every substep still aims at the rest length, and the band stays, too.
 ///

@@ -1,11 +1,11 @@
 //! Figure 1: a square of 1 m hangs by two corners that are 1 m apart; how far its upper edge sags tells how much it is
 //! allowed to stretch.
 //!
-//! Whatever a cloth does, its upper edge is a yarn of at most (1 + ε) m between the corners: no point of it is more than
-//! √((1 + ε)² − 1)/2 below them. There are two ways to allow ε. A *limit* ends the projection of a step where no edge
-//! is strained by more; every step aims at the rest length all the same, and cloth at rest is strained by less than it
-//! may be. A *band* lets edges be as long as they like up to (1 + ε) times their rest length, and not longer: the cloth
-//! hangs as deep as it may.
+//! Whatever a cloth does, its upper edge is a yarn of at most (1 + ε) m between the corners: no point of it is more
+//! than √((1 + ε)² − 1)/2 below them. There are two ways to allow ε. A *limit* ends the projection of a step where no
+//! edge is strained by more; every step aims at the rest length all the same, and cloth at rest is strained by less
+//! than it may be. A *band* lets edges be as long as they like up to (1 + ε) times their rest length, and not longer:
+//! the cloth hangs as deep as it may.
 
 use anyhow::Result;
 use taut::{Cancel, Cloth, FrameInput, Scene, scene};
