@@ -663,6 +663,20 @@ fn wind_and_areas_are_free_of_races() {
     }
 }
 
+/// So is keeping a volume.
+#[test]
+fn volumes_are_free_of_races() {
+    let cloth = taut::validate::inflated(1, Settings::default()).expect("the ball and the settings are valid");
+    let mut fields = cloth.fields().expect("the cloth is on the CPU").clone();
+    let runner = Runner::new(cloth.program(), &fields).expect("the program fits");
+    let mut seen = BTreeSet::new();
+    let mut walk = Walk { label: "inflated", runner, random: Random(9), times: BTreeMap::new(), seen: &mut seen };
+    walk.items(&cloth.program().items, &mut fields);
+    for kernel in ["measure_volume", "inflate"] {
+        assert!(seen.contains(kernel), "{kernel} was not examined");
+    }
+}
+
 /// Self-collision is free of races: sums, minima and maxima of integers by atomics, in any order.
 #[test]
 fn self_collision_is_free_of_races() {

@@ -330,9 +330,9 @@ impl Cloth {
     /// Changes settings, the solver and its parameters among them. They hold for the next frame.
     ///
     /// The closure gets a copy of them, which is checked before anything changes. Only what has kernels that this cloth
-    /// never had, another solver or a first `area_limit`, compiles and waits on a GPU. Another [`Settings::method`],
-    /// `area_limit`, `stepping`, `contact_rounds` or `keep_previous` records the step anew; everything else costs
-    /// nothing. Second-order steps begin with an Euler step, as after [`Cloth::teleport`].
+    /// never had, another solver or a first `area_limit` or `volume`, compiles and waits on a GPU. Another
+    /// [`Settings::method`], `area_limit`, `volume`, `stepping`, `contact_rounds` or `keep_previous` records the step
+    /// anew; everything else costs nothing. Second-order steps begin with an Euler step, as after [`Cloth::teleport`].
     ///
     /// [`Settings::stages`] and whether there is a [`Settings::self_collision`] are what a cloth was made with and stay
     /// so, as do the fields of a solver of the user's own: one that has others than this cloth is refused.
@@ -368,6 +368,7 @@ impl Cloth {
         let mut settings = self.settings.clone();
         change(&mut settings);
         settings.validate_at(self.basis.resolution, self.basis.shortest)?;
+        settings.validate_surface(&self.basis.mesh)?;
         let room = |settings: &Settings| settings.self_collision.map(|own| own.pairs_per_vertex);
         if room(&settings) != room(&self.settings) {
             return Err(Error::Fixed { field: "self_collision" });

@@ -35,6 +35,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             method: _,
             stages: _, // Those of a cloth are always the same.
             area_limit,
+            volume,
             stepping,
             contact_rounds,
             keep_previous,
@@ -55,7 +56,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             dispatch_budget: _,
         } = settings;
         let resolves = self_collision.is_some_and(|own| own.tangles == Tangles::Resolve);
-        (*area_limit, *stepping, *contact_rounds, *keep_previous, resolves)
+        (*area_limit, *volume, *stepping, *contact_rounds, *keep_previous, resolves)
     };
     a.method == b.method && recorded(a) == recorded(b)
 }

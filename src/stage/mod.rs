@@ -1,7 +1,7 @@
 //! Stages: the parts of a step.
 //!
-//! forces → predict → hold → elastic → collide → areas → project ⇄ collide → commit, once per substep, then the load
-//! meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the
+//! forces → predict → hold → elastic → collide → areas → (volume → project) ⇄ collide → commit, once per substep, then
+//! the load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the
 //! project stage.
 
 pub mod area;
@@ -28,6 +28,7 @@ pub mod self_collision;
 pub mod sizes;
 pub mod springs;
 pub mod strain;
+pub mod volume;
 pub mod wind;
 
 use std::fmt;
@@ -143,5 +144,6 @@ pub(crate) const FIELDS: &[&[Spec]] = &[
     integrate::FIELDS,
     rest::FIELDS,
     self_collision::FIELDS,
+    volume::FIELDS,
     wind::FIELDS,
 ];

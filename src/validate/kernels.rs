@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::subjects::{
-    FRAME, crowded, everything_else, heaped, landing, moving, resting, solvers, tangled, warm, windy, with,
+    FRAME, crowded, everything_else, heaped, inflated, landing, moving, resting, solvers, tangled, warm, windy, with,
 };
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::settings::Settings;
@@ -103,6 +103,9 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
     }));
     list.push(Check::new("kernels/yarn-sweep/everything-else", |subject| {
         compare(subject, &after_ten_frames(scene::hang(12)?, everything_else())?, MOST)
+    }));
+    list.push(Check::new("kernels/auto/inflated", |subject| {
+        compare_reaching(subject, &inflated(2, Settings::default())?, MOST, "inflate", |_, _| Ok(true))
     }));
     // Cloth against cloth: some pairs find no room, and some sheets pass through each other.
     list.push(Check::new("kernels/auto/heaped", |subject| {

@@ -45,7 +45,7 @@ pub use kernels::planted;
 pub use subjects::{method, solvers};
 // For the tests and benchmarks of this repository; no part of the interface.
 #[doc(hidden)]
-pub use subjects::{crowded, everything_else, heaped, landing, moving, resting, tangled, warm, windy};
+pub use subjects::{crowded, everything_else, heaped, inflated, landing, moving, resting, tangled, warm, windy};
 
 use crate::engine::gpu::Gpu;
 use crate::engine::lockstep::Mismatch;

@@ -162,6 +162,7 @@ impl Builder<'_> {
             | "stretch_min"
             | "stretch_max"
             | "area_limit"
+            | "volume"
             | "substeps"
             | "contact_rounds"
             | "rest_speed"

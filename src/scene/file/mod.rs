@@ -237,6 +237,7 @@
 //! | `middle_strain` | strain at which the substeps of a frame but its last may end: [`Settings::middle_strain`] | the solver's |
 //! | `stretch_min`, `stretch_max` | band of lengths relative to rest that counts as no strain | 1, 1 |
 //! | `area_limit` | smallest and largest area of a triangle relative to rest | none |
+//! | `volume` | volume that a closed surface keeps as far as its edges let it \[m³\] | none |
 //! | `substeps` | per frame: a number, `{ up_to = n }` or `"auto"` | `"auto"` |
 //! | `stepping` | `"euler"` or `"bdf2"` | `"euler"` |
 //! | `elasticity` | of shear springs: `"auto"`, `"diagonals"`, `"explicit"`, `"implicit"` | `"auto"` |

@@ -367,6 +367,9 @@ fn solver(page: &mut Page, settings: &Settings) {
     if let Some(limit) = settings.area_limit {
         page.line("area_limit", &list(&limit), "of triangles, relative to rest");
     }
+    if let Some(volume) = settings.volume {
+        page.number("volume", volume, "that the closed surface keeps, m³");
+    }
     match settings.elasticity {
         Elasticity::Auto => {}
         Elasticity::Explicit => page.line("elasticity", "\"explicit\"", ""),
