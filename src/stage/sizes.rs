@@ -62,6 +62,8 @@ impl Domain {
     pub const PLOTS: Self = Self::Counted(26);
     /// Where the vertices of each plot begin, and the vertices.
     pub const PLOT_WORDS: Self = Self::Counted(27);
+    /// Blocks of patches.
+    pub const PLOT_BLOCKS: Self = Self::Counted(28);
 }
 
 impl Sizes {
