@@ -175,8 +175,9 @@ impl Settings {
         let each = self.dispatches_per_submission;
         within("dispatches_per_submission", each.into(), each > 0, "at least 1")?;
         self.substeps.validate()?;
-        let load = self.method.solver().load();
-        within("load", load.into(), load > 0.0 && load.is_finite(), "finite and above 0")?;
+        for load in [self.method.solver().load(), self.method.solver().load_along_pieces()] {
+            within("load", load.into(), load > 0.0 && load.is_finite(), "finite and above 0")?;
+        }
         self.method.solver().validate()
     }
 
@@ -206,8 +207,9 @@ impl Settings {
         // Explicit springs do not damp, and a backward difference of second order amplifies what oscillates undamped.
         let smooth = self.damping > 0.0 || self.stepping == Stepping::Bdf2;
         let bounds = bounds.limited(self.strain_limit);
-        let plan =
-            self.substeps.plan(&bounds, self.gravity, dt, self.elasticity, smooth, self.method.solver().load())?;
+        let solver = self.method.solver();
+        let plan = self.substeps.plan(&bounds, self.gravity, dt, self.elasticity, smooth, solver.load())?;
+        let plan = if bounds.pieces { plan.eased(solver.load() / solver.load_along_pieces()) } else { plan };
         match &self.self_collision {
             Some(own) if self.substeps == Substeps::Auto => {
                 let most = own.most_substeps(bounds.shortest, dt.into());

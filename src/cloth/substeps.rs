@@ -201,6 +201,8 @@ impl Default for Plan {
     }
 }
 
+/// Fewest substeps of a frame of yarns in short pieces, whose solves are cut short: fewer leave motion unsolved.
+const FEWEST_EASED: u32 = 8;
 /// How much less load a substep may have whose loops are shortened. Two-corner sheets of 31 × 31 need forty sweeps at a
 /// load of 4, and five to nine at an eighth of it.
 const SHORTENED: f32 = 8.0;
@@ -213,10 +215,20 @@ const REMEMBERED: f32 = 0.97;
 const MOST_GRADED: f64 = 6.5;
 
 impl Plan {
+    /// For substeps of so many times less load, and at least [`FEWEST_EASED`].
+    pub(crate) fn eased(self, times: f32) -> Self {
+        if self.bounded {
+            return self;
+        }
+        let least = self.least.max(FEWEST_EASED);
+        let most = (f64::from(self.most) * f64::from(times).sqrt()).ceil().min(MOST_SUBSTEPS.into()) as u32;
+        Self { least, most: most.max(least), load_margin: self.load_margin.max(times), ..self }
+    }
+
     /// For a recording with at most this many substeps, whose loops are shortened.
     pub(crate) fn shortened(self, most: u32) -> Self {
         let bounded = self.bounded || most < self.most;
-        Self { most, bounded, load_margin: SHORTENED, ..self }
+        Self { most, bounded, load_margin: self.load_margin.max(SHORTENED), ..self }
     }
 
     /// Load to expect after a frame of one substep that missed \[1/s²\].
@@ -359,6 +371,8 @@ pub struct StepBounds {
     inside: bool,
     /// Edges of the longest yarn over the mean rest length of edges \[1/m\].
     slenderness: f64,
+    /// Whether yarns are short pieces.
+    pub(crate) pieces: bool,
     /// Whether there are solids around.
     touched: bool,
     /// How much longer the tautest yarn between two pins is than their distance, as a part of it; infinite where there
@@ -393,6 +407,7 @@ impl StepBounds {
             windowed: windows.cover(mesh.pins().len()),
             inside: windows.inside,
             slenderness: f64::from(yarns.longest()) / mean_rest(mesh),
+            pieces: yarns.are_pieces(),
             touched: false,
             give: give(mesh, start, yarns),
             tightness: 1.0,

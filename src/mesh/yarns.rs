@@ -35,6 +35,10 @@ use crate::mesh::topology::root;
 /// Cosine of the least angle at which a path through locked triangles goes on, 135°. At 120° it would turn back from a
 /// zigzag border of equilateral triangles into the next direction, as rounding has it.
 const MOST_BENT: f64 = -std::f64::consts::FRAC_1_SQRT_2;
+/// Most families of a mesh whose yarns are worth following.
+const FAMILIES: usize = 4;
+/// Least mean number of edges of its yarns.
+const LENGTH: usize = 4;
 /// Edges at a vertex up to which all pairs of them are compared.
 const MOST_AROUND: usize = 16;
 
@@ -117,10 +121,22 @@ impl Yarns {
         self.families.iter().map(edges).collect()
     }
 
+    /// Whether yarns are short pieces in a mesh that does not lock, and not only because it is small: a few squares have
+    /// two families.
+    pub(crate) fn are_pieces(&self) -> bool {
+        let families = self.families.len();
+        self.locked == 0 && families > 2 && !run_through(families, self.yarns.len(), self.edges.len())
+    }
+
     /// Number of edges of the longest yarn; 0 without edges.
     pub fn longest(&self) -> u32 {
         self.yarns.iter().map(|yarn| yarn.edges.end - yarn.edges.start).max().unwrap_or(0)
     }
+}
+
+/// Whether yarns run through a mesh, in few families, or are short pieces.
+pub(crate) fn run_through(families: usize, yarns: usize, edges: usize) -> bool {
+    families <= FAMILIES && edges >= LENGTH * yarns
 }
 
 /// Which edges lie in triangles alone, whose three sides are edges; none in a mesh that is woven.

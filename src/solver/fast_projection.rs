@@ -178,6 +178,10 @@ const COMPRESSED: f32 = 0.5;
 const LOCKED: u32 = 20;
 /// The same where yarns are short pieces.
 const PIECES: u32 = 60;
+/// The same in substeps of this load, which the rule of substeps keeps unless the caller bounds their number.
+const EASED: u32 = 20;
+/// See [`EASED`].
+const PIECES_LOAD: f32 = 0.2;
 /// The same with the diagonal as preconditioner.
 const LOCKED_DIAGONAL: u32 = 100;
 
@@ -379,6 +383,10 @@ impl Solver for FastProjection {
         2.0
     }
 
+    fn load_along_pieces(&self) -> f32 {
+        PIECES_LOAD
+    }
+
     fn variants(&self) -> &'static [Variant] {
         &[
             Variant { name: "fast-projection-lines", set: &[("fast_projection.preconditioner", "lines")] },
@@ -405,7 +413,8 @@ impl Preconditioner {
         match self {
             Self::Jacobi if recorder.locked() > 0 => LOCKED_DIAGONAL,
             _ if recorder.locked() > 0 => LOCKED,
-            Self::Lines if !recorder.is_woven() => PIECES,
+            Self::Lines if !recorder.is_woven() && recorder.about.moment.bounded => PIECES,
+            Self::Lines if !recorder.is_woven() => EASED,
             _ => edges + edges / 4 + 8,
         }
     }

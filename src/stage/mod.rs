@@ -98,6 +98,11 @@ pub trait Solver: Stage {
         1.0
     }
 
+    /// The same on a mesh whose yarns are short pieces ([`crate::solver::fast_projection`]).
+    fn load_along_pieces(&self) -> f32 {
+        self.load()
+    }
+
     /// Whether the recording depends on the frame number.
     fn varies(&self) -> bool {
         false

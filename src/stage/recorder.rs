@@ -6,12 +6,7 @@ use crate::engine::fields::Sizes;
 use crate::engine::recorder;
 use crate::mesh::diagonals::Diagonals;
 use crate::mesh::windows::Windows;
-use crate::mesh::yarns::Yarns;
-
-/// Most families of a mesh whose yarns are worth following.
-const FAMILIES: usize = 4;
-/// Least mean number of edges of its yarns.
-const LENGTH: usize = 4;
+use crate::mesh::yarns::{self, Yarns};
 
 /// The recorder that stages write to.
 pub type Recorder<'a> = recorder::Recorder<'a, Woven<'a>>;
@@ -116,7 +111,7 @@ impl<'a> Recorder<'a> {
     /// Whether yarns run through the mesh, in few families, or are short pieces.
     pub fn is_woven(&self) -> bool {
         let sizes = self.sizes();
-        self.families().len() <= FAMILIES && sizes.edges() >= LENGTH * sizes.yarns()
+        yarns::run_through(self.families().len(), sizes.yarns(), sizes.edges())
     }
 
     /// Whether a yarn runs from one pin to another ([`Yarns::between_pins`]).
