@@ -3,12 +3,13 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use common::required::missing;
 use common::*;
 use taut::engine::lockstep;
-use taut::validate::{Subject, planted};
+use taut::validate::{Depth, Subject, checks, planted};
 use taut::{
     Cloth, Elasticity, Face, FastProjection, GaussSeidel, Gpu, Hold, Jacobi, Mesh, MeshDescriptor, Method, Pose, Scene,
     Settings, Substeps, Weave, Wind, scene,
@@ -26,6 +27,36 @@ fn after_ten_frames(gpu: &Gpu, scene: Scene, settings: Settings) -> lockstep::Ag
     let agreement = agreement.unwrap_or_else(|error| panic!("{label}: {error}"));
     println!("{label}: worst {}", agreement.worst);
     agreement
+}
+
+/// Last resorts, for which the motion of no cloth here asks.
+const SELDOM: [&str; 1] = ["slow_down"];
+
+/// Every entry point of every shader is compared: on the first of [`cloths`] that brings it to work.
+#[test]
+fn every_kernel_is_compared() {
+    let entries = entry_points();
+    for gpu in gpus() {
+        let mut compared = BTreeSet::new();
+        for (label, mut cloth) in cloths(5) {
+            // Cloth that lies on cloth was made to press in this frame.
+            let moves = ["own heap", "tangled"].contains(&&*label);
+            let new = |cloth: &Cloth, compared: &BTreeSet<&str>| {
+                cloth.program().dispatches().iter().any(|dispatch| !compared.contains(dispatch.kernel.name))
+            };
+            if !new(&cloth, &compared) {
+                continue;
+            }
+            (0..if moves { 0 } else { 3 }).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
+            let mut fields = cloth.fields().unwrap().clone();
+            let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, if moves { 2000 } else { 300 });
+            let agreement = agreement.unwrap_or_else(|error| panic!("{} {label}: {error}", name(&gpu)));
+            compared.extend(agreement.kernels);
+        }
+        let missed = entries.iter().filter(|name| !compared.contains(name.as_str()));
+        let missed: Vec<&String> = missed.filter(|name| !SELDOM.contains(&name.as_str())).collect();
+        assert!(missed.is_empty(), "{}: never compared, on any of common::cloths: {missed:?}", name(&gpu));
+    }
 }
 
 /// Implicit springs, BDF2 and taut chords.
@@ -246,6 +277,20 @@ fn free_runs_with_fixed_counts_stay_together() {
             // a rounding error of a length is a thousand times as large in the sag.)
             let solver = method().solver().name();
             assert!(most < 1e-5, "{} {solver}: {most} m apart", name(&gpu));
+        }
+    }
+}
+
+/// A second of what `taut validate` runs for ten: centre of mass, energy, and the force that bears the cloth.
+#[test]
+fn a_second_of_motion_stays_together() {
+    let _alone = ALONE.lock();
+    for adapter in adapters() {
+        let subject = Subject::open(adapter).unwrap();
+        for check in checks(Depth::Quick).into_iter().filter(|check| check.name.starts_with("long/")) {
+            let seen =
+                check.run(&subject).unwrap_or_else(|error| panic!("{} {}: {error}", subject.label(), check.name));
+            println!("{} {}: {}", subject.label(), check.name, seen.text);
         }
     }
 }
