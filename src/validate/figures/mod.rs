@@ -1,4 +1,4 @@
-//! Small figures with known results, computed through [`Cloth`] or by single kernels wherever they are asked to: the
+//! Small figures with known results, computed through `Cloth` or by single kernels wherever they are asked to: the
 //! tests of this repository run them on the CPU and on every adapter, `taut validate` on those it is asked about.
 //!
 //! *The paper* is Goldenthal et al. 2007, *Efficient Simulation of Inextensible Cloth*. The double-precision
