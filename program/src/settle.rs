@@ -17,7 +17,7 @@ const NOWHERE: &str = "/dev/null";
 
 /// The commands that may look for adapters.
 #[cfg(target_os = "linux")]
-const COMMANDS: [&str; 6] = ["adapters", "bench", "render", "run", "validate", "view"];
+const COMMANDS: [&str; 7] = ["adapters", "bench", "render", "run", "sweep", "validate", "view"];
 
 /// Starts the program anew where drivers would complain; goes on as it is where that cannot be.
 #[cfg(target_os = "linux")]

@@ -205,7 +205,8 @@ fn drivers_are_quiet_where_there_is_no_desktop() {
         }
         finish(command.spawn().expect("the program starts")).said()
     };
-    for arguments in ["adapters", "run chain --size 4 --seconds 0.05", "render nothing"] {
+    let sweep = "sweep chain --size 4 --seconds 0.05 --out swept";
+    for arguments in ["adapters", "run chain --size 4 --seconds 0.05", sweep, "render nothing"] {
         let quiet = said(false, arguments);
         assert!(!quiet.contains("XDG_RUNTIME_DIR"), "{arguments}: {quiet}");
     }
