@@ -35,6 +35,9 @@ FABRICS = ["cotton", "denim", "linen", "nylon", "polyester", "silk", "wool"]
 WEIGHTS = 255
 """Weights of vertex groups are told apart in so many steps, as those of painted colors are."""
 
+RELATIVE = {"PATH_SUPPORTS_BLEND_RELATIVE"} if bpy.app.version >= (4, 5, 0) else set()
+"""What a property says whose path may begin with `//`, the folder of the file; older versions do not ask."""
+
 RUNNING = {}
 """What is simulated in windows: names of objects, and the part that is done. Not a property of theirs: undo would bring back that
 of a simulation that has ended, and files would keep it."""
@@ -248,7 +251,8 @@ class Job:
         modifier.frame_scale = 1.0
         modifier.forward_axis = "POS_Y"
         modifier.up_axis = "POS_Z"
-        modifier.flip_axis = (False, False, False)
+        # A set in Blender 4.2, three booleans in 4.5.
+        modifier.flip_axis = set() if isinstance(modifier.flip_axis, set) else (False, False, False)
 
 
 class TautSettings(bpy.types.PropertyGroup):
@@ -282,7 +286,11 @@ class TautSettings(bpy.types.PropertyGroup):
         name="Self-Collision", description="The cloth keeps from passing through itself", default=False
     )
     folder: bpy.props.StringProperty(
-        name="Cache", description="Folder for what is simulated", default="//taut", subtype="DIR_PATH"
+        name="Cache",
+        description="Folder for what is simulated",
+        default="//taut",
+        subtype="DIR_PATH",
+        options={"ANIMATABLE"} | RELATIVE,
     )
 
 

@@ -1,6 +1,6 @@
 """Blender reads what taut writes, and the add-on simulates: positions of evaluated meshes against those of the run.
 
-Needs bpy 4.5. Arguments: a folder with the exports of tests/blender, and the program.
+Needs bpy 4.2 or newer. Arguments: a folder with the exports of tests/blender, and the program.
 """
 
 import os
