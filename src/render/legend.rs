@@ -5,7 +5,9 @@ use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster};
 use super::Picture;
 use super::look::{encoded, heat};
 
+/// On light pictures, and on dark ones.
 const INK: [u8; 3] = [40, 42, 46];
+const CHALK: [u8; 3] = [228, 230, 233];
 
 /// Draws the legend. Pictures without room for it stay as they are.
 pub(super) fn draw(picture: &mut Picture, limit: f32) {
@@ -18,7 +20,8 @@ pub(super) fn draw(picture: &mut Picture, limit: f32) {
         return;
     }
     let (left, top) = (margin + 12 * scale, height - margin - line - bar_height);
-    write(picture, "strain", left as i64, (top - line - 2 * scale) as i64, scale);
+    let ink = ink(picture, [left, top - line], [bar_width, line]);
+    write(picture, "strain", [i64::from(left), i64::from(top - line - 2 * scale)], scale, ink);
     for x in 0..bar_width {
         let color = encoded(heat((x as f32 + 0.5) / bar_width as f32));
         for y in 0..bar_height {
@@ -29,11 +32,11 @@ pub(super) fn draw(picture: &mut Picture, limit: f32) {
         let x = left + ((bar_width - 1) as f32 * part).round() as u32;
         for y in 0..bar_height + 4 * scale {
             for across in 0..scale {
-                picture.blend(x + across, top + y, INK, 1.0);
+                picture.blend(x + across, top + y, ink, 1.0);
             }
         }
         let half = text.chars().count() as i64 * letter_width(scale) / 2;
-        write(picture, &text, i64::from(x) - half, i64::from(top + bar_height + 4 * scale), scale);
+        write(picture, &text, [i64::from(x) - half, i64::from(top + bar_height + 4 * scale)], scale, ink);
     }
 }
 
@@ -54,14 +57,22 @@ fn letter_width(scale: u32) -> i64 {
     get_raster(' ', FontWeight::Regular, size(scale)).map_or(8, |letter| letter.width() as i64)
 }
 
-fn write(picture: &mut Picture, text: &str, left: i64, top: i64, scale: u32) {
+/// What is read best on a part of a picture.
+fn ink(picture: &Picture, [left, top]: [u32; 2], [width, height]: [u32; 2]) -> [u8; 3] {
+    let places = (top..top + height).flat_map(|y| (left..left + width).map(move |x| (x, y)));
+    let greens = places.filter_map(|(x, y)| Some(u64::from(picture.pixel(x, y)?[1])));
+    let (sum, count) = greens.fold((0, 0), |(sum, count), green| (sum + green, count + 1));
+    if sum > 110 * count { INK } else { CHALK }
+}
+
+fn write(picture: &mut Picture, text: &str, [left, top]: [i64; 2], scale: u32, ink: [u8; 3]) {
     let mut x = left;
     for letter in text.chars() {
         let Some(letter) = get_raster(letter, FontWeight::Regular, size(scale)) else { continue };
         for (row, line) in (top..).zip(letter.rows()) {
-            for (column, ink) in (x..).zip(line) {
+            for (column, cover) in (x..).zip(line) {
                 if let (Ok(column), Ok(row)) = (u32::try_from(column), u32::try_from(row)) {
-                    picture.blend(column, row, INK, f32::from(*ink) / 255.0);
+                    picture.blend(column, row, ink, f32::from(*cover) / 255.0);
                 }
             }
         }
@@ -94,5 +105,15 @@ mod tests {
         let mut small = white([64, 48]);
         draw(&mut small, 0.01);
         assert!(small == white([64, 48]));
+    }
+
+    #[test]
+    fn letters_are_read_on_light_and_on_dark() {
+        for (paper, letters) in [([204, 209, 214, 255], INK), ([31, 35, 39, 255], CHALK)] {
+            let mut picture = Picture::new([400, 300], paper.repeat(400 * 300)).unwrap();
+            draw(&mut picture, 0.01);
+            let has = |color: [u8; 3]| (0..400).any(|x| (0..300).any(|y| picture.pixel(x, y) == Some(color)));
+            assert!(has(letters), "{paper:?}");
+        }
     }
 }

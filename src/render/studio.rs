@@ -113,6 +113,15 @@ impl Studio {
         }
     }
 
+    /// The studio with room for these positions as well: cloth that nothing holds slides and topples farther than
+    /// anybody can know at its start.
+    #[must_use]
+    pub fn widened(&self, positions: &[[f32; 3]]) -> Self {
+        let mut points = sampled(positions);
+        points.extend(&self.points);
+        self.clone().around(&points)
+    }
+
     /// The studio closed in on one moment: tighter than for an animation, with the same ground.
     #[must_use]
     pub fn closed_in(&self, positions: &[[f32; 3]], solids: &[Solid]) -> Self {
@@ -290,6 +299,19 @@ mod tests {
         let moved = studio.moved([0.0, -3.0, 1.0]);
         let (one, other) = (studio.camera([64, 48]).moved([0.0, -3.0, 1.0]), moved.camera([64, 48]));
         assert!(Vec3::from(one.eye).distance(other.eye.into()) < 1e-5);
+    }
+
+    #[test]
+    fn a_wider_studio_sees_what_it_saw_and_more() {
+        let scene = crate::scene::drape(9).unwrap();
+        let aside: Vec<[f32; 3]> = scene.start.iter().map(|[x, y, z]| [x + 0.8, y - 0.5, z + 1.2]).collect();
+        let studio = Studio::of(&scene).widened(&aside);
+        let camera = studio.camera([640, 480]);
+        for point in scene.start.iter().chain(&aside) {
+            let place = camera.project(*point, 640.0 / 480.0).unwrap();
+            assert!(place.iter().all(|x| (0.0..=1.0).contains(x)), "{point:?} at {place:?}");
+        }
+        assert_eq!(studio.ground, Studio::of(&scene).ground);
     }
 
     #[test]
