@@ -14,8 +14,9 @@ const BENDINGS = [0, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3];
 // Where the wind comes from: along the flag, a little from behind.
 const WIND = [0.97, 0, 0.24];
 const FRAME = 1 / 60;
-// Losses of the device in a row after which the CPU goes on.
+// Losses of the device in a row after which the CPU goes on; so many frames later they are no row any more.
 const LOSSES = 3;
+const CALM = 600;
 // Time between two counts of crossings [ms], at least; and this many times what the last one took.
 const PAUSE = 500;
 const SHARE = 20;
@@ -85,7 +86,7 @@ async function open(make, same = false) {
     const made = await make();
     if (mine !== edition) return made.free();
     const drawn = await View.open(freshCanvas(), made);
-    if (mine !== edition) return;
+    if (mine !== edition) return drawn.free(), made.free();
     if (same && view) drawn.follow(view);
     view?.free();
     cloth?.free();
@@ -95,7 +96,6 @@ async function open(make, same = false) {
     view.showStrain($('strain').checked);
     history.length = 0;
     Object.assign(frames, { count: 0, over: 0, worst: 0 });
-    shown = 0;
     notice('');
     show();
     told();
@@ -133,10 +133,12 @@ function goOn(stuff = {}) {
 
 async function recover() {
   losses += 1;
-  const backend = losses > LOSSES ? 'cpu' : $('backend').value;
+  if (losses > LOSSES) $('backend').value = 'cpu';
   const before = cloth;
   notice('the device was lost: opening it again');
-  await open(() => before.reopened(backend), true);
+  await open(() => before.reopened($('backend').value), true);
+  // The next frame tries again.
+  if (cloth === before) return;
   notice(losses > LOSSES ? 'the device was lost too often: the CPU goes on' : 'the device was lost, and the cloth goes on on a new one');
   setTimeout(() => $('notice').textContent.startsWith('the device was lost') && notice(''), 10_000);
 }
@@ -150,6 +152,8 @@ async function change(settings) {
   Object.assign(chosen, settings);
   wanted = { ...wanted, ...settings };
   if (changing || busy) return;
+  // What was asked for before could not be opened; perhaps this can.
+  if (!cloth) return reopen();
   changing = true;
   try {
     while (wanted && cloth) {
@@ -236,9 +240,7 @@ function count(now) {
 
 // ---- Frames ----
 
-let shown = 0;
 function take(report) {
-  shown = report.frame;
   history.push(report);
   if (history.length > SHOWN) history.shift();
   frames.count += 1;
@@ -265,7 +267,7 @@ function frame(now) {
     const reports = cloth.reports();
     reports.forEach(take);
     const arrived = reports.length > 0;
-    if (arrived && losses > 0 && shown % 600 === 0) losses = 0;
+    if (frames.count >= CALM) losses = 0;
     if (stepped || dirty) {
       view.draw(cloth);
       dirty = false;
@@ -408,7 +410,7 @@ function reset() {
   cloth.reset();
   history.length = 0;
   Object.assign(frames, { count: 0, over: 0, worst: 0 });
-  [shown, dirty] = [0, true];
+  dirty = true;
 }
 
 function seeAll() {
@@ -487,9 +489,15 @@ async function download(url) {
   return new Response(response.body.pipeThrough(counted), { headers: { 'content-type': 'application/wasm' } });
 }
 
+// What an address asks for and nobody knows is shown as well: the cloth is refused by its name.
+function choose(list, value) {
+  if (![...list.options].some((option) => option.value === String(value))) list.add(new Option(value, value));
+  list.value = value;
+}
+
 function fill(list, values, value) {
   list.replaceChildren(...values.map(([key, text]) => new Option(text, key)));
-  list.value = value;
+  choose(list, value);
 }
 
 async function begin() {
@@ -499,7 +507,7 @@ async function begin() {
   const size = Number(parameters.get('size') ?? 32);
   fill($('size'), [...new Set([...SIZES, size])].sort((a, b) => a - b).map((side) => [side, `${side} × ${side}`]), size);
   fill($('solver'), solverNames().map((name) => [name, name]), 'auto');
-  if (parameters.get('backend')) $('backend').value = parameters.get('backend');
+  if (parameters.get('backend')) choose($('backend'), parameters.get('backend'));
   if (parameters.get('solver')) chosen.solver = parameters.get('solver');
   if (parameters.get('limit')) chosen.strainLimit = Number(parameters.get('limit'));
   strain(parameters.get('strain') !== null);

@@ -16,7 +16,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::future_to_promise;
 
 use crate::hand::Hand;
-use crate::settings::{backend, changes, property, stuff};
+use crate::settings::{SETTINGS, STUFF, backend, changes, check_names, count, stuff, text};
 use crate::{report, settings, thrown};
 
 /// Frames that may be under way: while one is computed the next is recorded, and a third waits.
@@ -24,7 +24,7 @@ const FLIGHT: usize = 3;
 /// Reports that are kept for `reports`, where nobody asks for them.
 const KEPT: usize = 1000;
 /// Vertices per side where nobody says how many.
-const SIZE: f64 = 32.0;
+const SIZE: u32 = 32;
 /// Dispatches of a frame at most: what browsers encode within a frame.
 const MOST_DISPATCHES: u64 = 4000;
 /// Length of a frame where nothing else is said \[s\].
@@ -101,6 +101,7 @@ pub struct Cloth {
 #[derive(Debug)]
 struct Flight {
     pending: Pending<Snapshot>,
+    run: u32,
     frame: u64,
     begun: f64,
 }
@@ -125,12 +126,16 @@ pub(crate) struct State {
     /// The space that it takes up: that of the scene, whatever is changed later.
     studio: Studio,
     place: Place,
+    /// How often the scene began anew: what a frame from before reached is of no interest any more.
+    run: u32,
     /// Frames since the start of the scene, and simulated time \[s\].
     frame: u64,
     time: f64,
     dt: f32,
     /// Frames whose reports are under way.
     flight: VecDeque<Flight>,
+    /// How many wait for the first of them: until it is there nobody looks at the others, so that they arrive in order.
+    waiting: u32,
     seen: Seen,
     /// Reports that nobody asked for yet.
     news: VecDeque<Object>,
@@ -153,15 +158,15 @@ impl Cloth {
     /// `loading` says how far it is.
     #[wasm_bindgen(unchecked_return_type = "Promise<Cloth>")]
     pub fn open(#[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue) -> Result<Promise, JsValue> {
-        let name = property(&options, "scene").and_then(|name| name.as_string());
-        let name = name.ok_or_else(|| thrown("options have no scene"))?;
-        let size = property(&options, "size").and_then(|size| size.as_f64()).unwrap_or(SIZE);
-        let place = backend(property(&options, "backend").and_then(|name| name.as_string()).as_deref())?;
+        check_names(&options, &[&["scene", "size", "backend"], &SETTINGS[..], &STUFF].concat())?;
+        let name = text(&options, "scene")?.ok_or_else(|| thrown("options have no scene"))?;
+        let size = count(&options, "size")?.unwrap_or(SIZE);
+        let place = backend(text(&options, "backend")?.as_deref())?;
         let (change, weave) = (changes(&options)?, stuff(&options)?);
         Ok(future_to_promise(async move {
             load("making the mesh", None);
             let opened = async {
-                let mut scene = Scene::named(&name, size as u32)?;
+                let mut scene = Scene::named(&name, size)?;
                 weave(&mut scene)?;
                 change(&mut scene.settings);
                 State::open(place, scene).await
@@ -177,11 +182,13 @@ impl Cloth {
     #[wasm_bindgen(unchecked_return_type = "Promise<Cloth>")]
     pub fn reopened(
         &self,
-        #[wasm_bindgen(unchecked_param_type = "Backend")] backend_name: Option<String>,
-        #[wasm_bindgen(unchecked_param_type = "Stuff")] other: Option<Object>,
+        #[wasm_bindgen(unchecked_optional_param_type = "Backend")] backend_name: Option<String>,
+        #[wasm_bindgen(unchecked_optional_param_type = "Stuff")] other: Option<Object>,
     ) -> Result<Promise, JsValue> {
         let place = backend(backend_name.as_deref())?;
-        let weave = stuff(&other.map_or_else(|| Object::new().into(), JsValue::from))?;
+        let other = other.map_or_else(|| Object::new().into(), JsValue::from);
+        check_names(&other, &STUFF)?;
+        let weave = stuff(&other)?;
         let state = self.state.borrow();
         let (mut scene, frame, time, dt) = (state.scene.clone(), state.seen.frame, state.time, state.dt);
         // Frames that were recorded and not seen are lost with the device.
@@ -244,12 +251,17 @@ impl Cloth {
     #[wasm_bindgen(unchecked_return_type = "Promise<Report | undefined>")]
     pub fn settled(&self) -> Promise {
         let state = self.state.clone();
+        // Those that are recorded meanwhile are not waited for.
+        let flights = self.state.borrow().flight.len();
         future_to_promise(async move {
-            loop {
+            for _ in 0..flights {
                 let next = state.borrow_mut().flight.pop_front();
-                let Some(Flight { pending, frame, begun }) = next else { break };
+                let Some(Flight { pending, run, frame, begun }) = next else { break };
+                state.borrow_mut().waiting += 1;
                 let outcome = pending.wait_async().await;
-                state.borrow_mut().arrived(outcome, frame, begun);
+                let mut state = state.borrow_mut();
+                state.waiting -= 1;
+                state.arrived(outcome, run, frame, begun);
             }
             Ok(state.borrow().seen.report.clone().map_or(JsValue::UNDEFINED, JsValue::from))
         })
@@ -262,6 +274,7 @@ impl Cloth {
         &self,
         #[wasm_bindgen(unchecked_param_type = "Settings")] wanted: JsValue,
     ) -> Result<Promise, JsValue> {
+        check_names(&wanted, &SETTINGS)?;
         let change = changes(&wanted)?;
         let state = self.state.clone();
         let mut cloth = state.borrow_mut().cloth.take().ok_or_else(|| thrown("settings are being changed already"))?;
@@ -426,10 +439,12 @@ impl State {
             triangles: scene.mesh.triangles(),
             studio: Studio::of(&scene),
             place,
+            run: 0,
             frame: 0,
             time: 0.0,
             dt: FRAME,
             flight: VecDeque::new(),
+            waiting: 0,
             seen: Seen::default(),
             news: VecDeque::new(),
             hand: None,
@@ -467,12 +482,12 @@ impl State {
                 cloth.encode_step(&mut encoder, &input)?;
                 let pending = cloth.encode_report(&mut encoder, true)?;
                 gpu.queue().submit([encoder.finish()]);
-                self.flight.push_back(Flight { pending, frame, begun });
+                self.flight.push_back(Flight { pending, run: self.run, frame, begun });
             }
             None => {
                 at_once(cloth.step_async(&input))?;
                 let snapshot = at_once(cloth.snapshot_async());
-                self.arrived(snapshot, frame, begun);
+                self.arrived(snapshot, self.run, frame, begun);
             }
         }
         (self.frame, self.time, self.dt) = (frame, self.time + f64::from(dt), dt);
@@ -484,23 +499,23 @@ impl State {
         if self.is_lost() {
             self.flight.clear();
         }
-        while let Some(flight) = self.flight.front_mut() {
+        while let Some(flight) = self.flight.front_mut().filter(|_| self.waiting == 0) {
             let Some(outcome) = flight.pending.try_take() else { return };
-            let (frame, begun) = (flight.frame, flight.begun);
+            let (run, frame, begun) = (flight.run, flight.frame, flight.begun);
             self.flight.pop_front();
-            self.arrived(outcome, frame, begun);
+            self.arrived(outcome, run, frame, begun);
         }
     }
 
-    fn arrived(&mut self, outcome: taut::Result<Snapshot>, frame: u64, begun: f64) {
+    fn arrived(&mut self, outcome: taut::Result<Snapshot>, run: u32, frame: u64, begun: f64) {
         // Whatever a read-back fails of, the device is of no use any more.
         let Ok(Snapshot { positions, report, .. }) = outcome else {
             self.place.lost.store(true, Ordering::Relaxed);
             self.flight.clear();
             return;
         };
-        // One that somebody waited for may come after a later one, or after a reset.
-        if frame <= self.seen.frame || frame > self.frame + 1 {
+        // One that somebody waited for may come after a reset.
+        if run != self.run || frame <= self.seen.frame {
             return;
         }
         let span = self.dt * frame.saturating_sub(self.seen.frame).max(1) as f32;
@@ -524,6 +539,7 @@ impl State {
         self.scene.script.begin(cloth)?;
         self.flight.clear();
         self.news.clear();
+        self.run = self.run.wrapping_add(1);
         (self.frame, self.time) = (0, 0.0);
         self.see_start();
         Ok(())
@@ -557,6 +573,10 @@ impl State {
         let groups = self.scene.script.pins.iter().filter(|group| group.until.is_none_or(|until| until > self.time));
         let hold = groups.filter(|group| group.vertices().contains(&hand.vertex)).find_map(|group| group.hold);
         cloth.hold(&[hand.vertex], hold.unwrap_or(Hold::Free))
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.hand.is_some()
     }
 
     pub(crate) fn hand(&mut self) -> Option<&mut Hand> {

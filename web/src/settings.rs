@@ -48,6 +48,21 @@ export interface Options extends Settings, Stuff {
 }
 "#;
 
+/// Names of the settings, and of what a scene is made of.
+pub(crate) const SETTINGS: [&str; 6] = ["strainLimit", "solver", "gravity", "wind", "drag", "damping"];
+pub(crate) const STUFF: [&str; 3] = ["selfCollision", "bending", "friction"];
+
+/// Refuses what is no object, and names that nobody knows: what is misspelt would be left out in silence.
+pub(crate) fn check_names(object: &JsValue, known: &[&str]) -> Result<(), JsValue> {
+    let object = Object::try_from(object).ok_or_else(|| thrown("options must be an object"))?;
+    for name in Object::keys(object).iter().filter_map(|name| name.as_string()) {
+        if !known.contains(&name.as_str()) {
+            return Err(thrown(format!("there is no option `{name}`: {}", known.join(", "))));
+        }
+    }
+    Ok(())
+}
+
 /// A property that is there.
 pub(crate) fn property(object: &JsValue, key: &str) -> Option<JsValue> {
     Reflect::get(object, &key.into()).ok().filter(|value| !value.is_undefined())
@@ -56,6 +71,20 @@ pub(crate) fn property(object: &JsValue, key: &str) -> Option<JsValue> {
 fn number(object: &JsValue, key: &str) -> Result<Option<f32>, JsValue> {
     let Some(value) = property(object, key) else { return Ok(None) };
     value.as_f64().map(|number| Some(number as f32)).ok_or_else(|| thrown(format!("{key} is not a number")))
+}
+
+/// A property that is a text.
+pub(crate) fn text(object: &JsValue, key: &str) -> Result<Option<String>, JsValue> {
+    let text = |value: JsValue| value.as_string().ok_or_else(|| thrown(format!("{key} is not a text")));
+    property(object, key).map(text).transpose()
+}
+
+/// A property that is a whole number.
+pub(crate) fn count(object: &JsValue, key: &str) -> Result<Option<u32>, JsValue> {
+    let whole = |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
+    let count = |value: JsValue| value.as_f64().filter(whole).map(|number| number as u32);
+    let count = |value| count(value).ok_or_else(|| thrown(format!("{key} is not a whole number")));
+    property(object, key).map(count).transpose()
 }
 
 fn vector(value: &JsValue, key: &str) -> Result<[f32; 3], JsValue> {
@@ -79,7 +108,7 @@ pub(crate) fn backend(name: Option<&str>) -> Result<Backend, JsValue> {
 /// What an object changes; it is looked at whole before anything is changed.
 pub(crate) fn changes(object: &JsValue) -> Result<impl FnOnce(&mut Settings) + use<>, JsValue> {
     let limit = number(object, "strainLimit")?;
-    let solver = property(object, "solver").and_then(|name| name.as_string());
+    let solver = text(object, "solver")?;
     let method = match &solver {
         Some(name) => {
             let known = || thrown(format!("there is no solver `{name}`: {}", Method::NAMES.join(", ")));

@@ -1,5 +1,6 @@
 //! The class `View`.
 
+use glam::Vec3;
 use js_sys::Promise;
 use taut::render::{Camera, Coloring, Fabric, Items, Look, Model, Prop, Screen, Skin, Studio, pick, raster};
 use taut::{Pose, Solid};
@@ -29,6 +30,8 @@ pub struct View {
     fabric: Fabric,
     models: Vec<Model>,
     studio: Studio,
+    /// Where the middle of the cloth was \[m\], when it was drawn last.
+    middle: Vec3,
     /// `None` for one that sees all.
     camera: Option<Camera>,
     look: Look,
@@ -74,8 +77,8 @@ impl View {
                     Easel::Cpu(context.dyn_into().map_err(|_| thrown("the canvas cannot be drawn on"))?)
                 }
             };
-            let (camera, look, strain) = (None, Look::default(), false);
-            Ok(Self { canvas, easel, fabric, models, studio, camera, look, strain }.into())
+            let (middle, camera, look, strain) = (middle(&scene.start), None, Look::default(), false);
+            Ok(Self { canvas, easel, fabric, models, studio, middle, camera, look, strain }.into())
         })
     }
 
@@ -86,6 +89,7 @@ impl View {
             return Ok(());
         }
         let size = self.size();
+        self.keep_in_sight(&state, size);
         let camera = self.camera(size);
         let settings = &state.scene().settings;
         let coloring = if self.strain { Coloring::strain(settings) } else { Coloring::Cloth };
@@ -162,9 +166,9 @@ impl View {
         self.camera = Some(self.camera(self.size()).zoomed(factor));
     }
 
-    /// Looks from where another view looks.
+    /// Looks from where another view of the same cloth looks.
     pub fn follow(&mut self, other: &View) {
-        self.camera = other.camera;
+        (self.camera, self.studio, self.middle) = (other.camera, other.studio.clone(), other.middle);
     }
 
     /// Sees all again.
@@ -204,6 +208,24 @@ impl View {
         }
     }
 
+    /// Goes along with what falls; and where nobody has chosen what is seen, makes room for cloth that leaves the
+    /// picture. A hand that pulls it out of the picture would pull ever farther.
+    fn keep_in_sight(&mut self, state: &State, size: [u32; 2]) {
+        let positions = state.positions();
+        if self.studio.falls() {
+            let now = middle(positions);
+            let by = (now - std::mem::replace(&mut self.middle, now)).to_array();
+            (self.studio, self.camera) = (self.studio.moved(by), self.camera.map(|camera| camera.moved(by)));
+        } else if self.camera.is_none() && !state.is_held() {
+            let camera = self.camera(size);
+            let seen = |place: [f32; 2]| place.iter().all(|part| (0.0..=1.0).contains(part));
+            let project = |position: &[f32; 3]| camera.project(*position, aspect(size));
+            if !positions.iter().all(|position| project(position).is_some_and(seen)) {
+                self.studio = self.studio.widened(positions);
+            }
+        }
+    }
+
     fn camera(&self, size: [u32; 2]) -> Camera {
         self.camera.unwrap_or_else(|| self.studio.camera(size))
     }
@@ -220,6 +242,11 @@ fn format() -> wgpu::TextureFormat {
         Some("rgba8unorm") => wgpu::TextureFormat::Rgba8Unorm,
         _ => wgpu::TextureFormat::Bgra8Unorm,
     }
+}
+
+/// The mean of the positions.
+fn middle(positions: &[[f32; 3]]) -> Vec3 {
+    positions.iter().map(|position| Vec3::from(*position)).sum::<Vec3>() / positions.len().max(1) as f32
 }
 
 fn aspect([width, height]: [u32; 2]) -> f32 {
