@@ -1,5 +1,5 @@
-//! Holds, solids, friction, bending and damping against closed forms. Sections are those of Baraff & Witkin 1998,
-//! *Large Steps in Cloth Simulation*.
+//! Holds, solids, friction, bending and damping of whole cloths. Single particles and what has a closed form are among
+//! the known figures (`src/validate/figures/contact.rs`).
 
 mod common;
 
@@ -48,138 +48,6 @@ fn sixteen() -> Settings {
 
 fn floor() -> Solid {
     Solid::new(SolidShape::Plane)
-}
-
-/// A plane that rises along x at an angle.
-fn slope(degrees: f64, friction: f32) -> Solid {
-    let (sin, cos) = (degrees.to_radians() / 2.0).sin_cos();
-    let pose = Pose { rotation: [0.0, 0.0, sin as f32, cos as f32], ..Pose::default() };
-    Solid { pose, friction, sliding_friction: friction, ..floor() }
-}
-
-/// Section 5.4: at rest on a floor, 0.25 kg press with 2.4525 N.
-#[test]
-fn a_floor_bears_the_weight() {
-    let mut cloth = particles(&[[0.0, 0.0, 0.0]], vec![floor()], Settings::default());
-    run(&mut cloth, 10);
-    let [x, y, z] = cloth.constraint_forces().expect("no device")[0];
-    assert!((f64::from(y) + 0.25 * G).abs() < 1e-4 && x == 0.0 && z == 0.0, "{x} {y} {z}");
-    assert_eq!(positions(&cloth)[0], [0.0; 3]);
-}
-
-/// Section 5.4: pulled up with 0, 1, 2.4525 and 3 N, the contact bears the rest, and releases in the last case only.
-#[test]
-fn a_contact_pushes_and_never_pulls() {
-    for (pull, pressed) in [(0.0, 2.4525), (1.0, 1.4525), (2.4525, 0.0), (3.0, 0.0)] {
-        let gravity = [0.0, (pull / 0.25 - G) as f32, 0.0];
-        let mut cloth = particles(&[[0.0; 3]], vec![floor()], Settings { gravity, ..Default::default() });
-        run(&mut cloth, 30);
-        let force = -f64::from(cloth.constraint_forces().expect("no device")[0][1]);
-        assert!((force - pressed).abs() < 1e-4, "{pull} N: {force} N");
-        let height = positions(&cloth)[0][1];
-        if pull == 3.0 {
-            // 2.19 m/s² for half a second.
-            assert!((0.25..0.29).contains(&height), "{height}");
-        } else {
-            assert!(height.abs() < 1e-6, "{pull} N: {height} m");
-        }
-    }
-}
-
-/// Section 5.4, Coulomb's law: sticks where tan θ ≤ μ, else slides with g (sin θ − μ cos θ).
-#[test]
-fn friction_holds_up_to_its_angle_and_brakes_beyond() {
-    for (degrees, friction) in [(20.0, 0.5), (26.0, 0.5), (30.9, 0.6), (44.9, 1.0)] {
-        let mut cloth = particles(&[[0.0; 3]], vec![slope(degrees, friction)], Settings::default());
-        run(&mut cloth, 600);
-        let way = positions(&cloth)[0].map(f64::from);
-        let crept = way.iter().map(|x| x * x).sum::<f64>().sqrt();
-        assert!(crept < 1e-6, "{degrees}°, {friction}: crept {crept} m in ten seconds");
-    }
-    for (degrees, friction) in [(27.0, 0.5), (31.1, 0.6), (45.0, 0.5), (60.0, 0.0f32), (30.0, 0.0)] {
-        let mut cloth = particles(&[[0.0; 3]], vec![slope(degrees, friction)], sixteen());
-        run(&mut cloth, 60);
-        let angle = degrees.to_radians();
-        let expected = G * (angle.sin() - f64::from(friction) * angle.cos());
-        let [x, y, _] = positions(&cloth)[0].map(f64::from);
-        // Down the slope is −x; the symplectic step is ahead by half a substep.
-        let acceleration = 2.0 * x.hypot(y) / (1.0 + 1.0 / 960.0);
-        assert!((acceleration / expected - 1.0).abs() < 0.01, "{degrees}°: {acceleration} {expected}");
-        assert!(x < 0.0 && (y / x - angle.tan()).abs() < 1e-3, "{degrees}°: off the slope at {x} {y}");
-    }
-}
-
-/// e² of the height: dropped from 1 m with a restitution of 0.5 it rises to 0.25 m, and comes to rest without
-/// trembling.
-#[test]
-fn a_drop_rebounds_to_a_quarter_and_rests() {
-    for substeps in [4, 16] {
-        let solid = Solid { restitution: 0.5, ..floor() };
-        let settings = Settings { substeps: Substeps::Fixed(substeps), ..Default::default() };
-        let mut cloth = particles(&[[0.0, 1.0, 0.0]], vec![solid], settings);
-        let (mut peak, mut landed) = (0.0f32, false);
-        for _ in 0..80 {
-            cloth.step(&frame(FRAME)).expect("the step runs");
-            let height = positions(&cloth)[0][1];
-            assert!(height >= 0.0);
-            let rising = cloth.velocities().expect("no device")[0][1] > 0.0;
-            landed |= rising;
-            peak = if landed { peak.max(height) } else { peak };
-        }
-        assert!((peak / 0.25 - 1.0).abs() < 0.02, "{substeps} substeps: {peak} m");
-        run(&mut cloth, 600);
-        assert!(fastest(&cloth) < 1e-3 && positions(&cloth)[0][1].abs() < 1e-6);
-    }
-}
-
-/// Section 5: a vertex held on a plane of 30° without friction slides with g sin 30°, and never leaves the plane.
-#[test]
-fn a_plane_hold_leaves_two_ways_to_move() {
-    let angle = 30.0_f64.to_radians();
-    let normal = [-angle.sin() as f32, angle.cos() as f32, 0.0];
-    let mut cloth = particles(&[[0.3, 0.2, 0.1]], Vec::new(), sixteen());
-    cloth.hold(&[0], Hold::Plane { normal }).expect("a free vertex");
-    for _ in 0..60 {
-        cloth.step(&frame(FRAME)).expect("the step runs");
-        let [x, y, _] = positions(&cloth)[0].map(f64::from);
-        let off = -angle.sin() * (x - 0.3) + angle.cos() * (y - 0.2);
-        assert!(off.abs() < 1e-6, "{off} m off the plane");
-    }
-    let [x, y, z] = positions(&cloth)[0].map(f64::from);
-    let acceleration = 2.0 * (x - 0.3).hypot(y - 0.2) / (1.0 + 1.0 / 960.0);
-    assert!((acceleration / 4.905 - 1.0).abs() < 2e-3 && (z - 0.1).abs() < 1e-7, "{acceleration}");
-    // The plane bears m g cos 30°.
-    let force = cloth.constraint_forces().expect("no device")[0].map(f64::from);
-    let pressed = -(f64::from(normal[0]) * force[0] + f64::from(normal[1]) * force[1]);
-    assert!((pressed / (0.25 * G * angle.cos()) - 1.0).abs() < 1e-3, "{force:?}");
-}
-
-/// Section 5.1, eqs. (13), (14): a line leaves one way to move, `Fixed` none; targets are met exactly, and a release
-/// lets go.
-#[test]
-fn lines_and_points_are_held_and_driven() {
-    let mut cloth = particles(&[[0.0; 3], [1.0, 0.0, 0.0]], Vec::new(), Settings::default());
-    cloth.hold(&[0], Hold::Line { direction: [1.0, -1.0, 0.0] }).expect("a free vertex");
-    cloth.hold(&[1], Hold::Fixed).expect("a free vertex");
-    for number in 1..=60 {
-        let sine = (0.1 * f64::from(number)).sin() as f32;
-        let target = PinTarget { vertex: 1, position: [1.0 + 0.2 * sine, 0.1 * sine, 0.0] };
-        cloth.step(&FrameInput { dt: FRAME, pin_targets: &[target] }).expect("the step runs");
-        let at = positions(&cloth);
-        assert!(at[1].iter().zip(target.position).all(|(x, t)| (x - t).abs() < 1e-6), "{:?}", at[1]);
-        assert!((at[0][0] + at[0][1]).abs() < 1e-6 && at[0][2] == 0.0, "{:?}", at[0]);
-    }
-    // g/√2 along the line: 2.4525 m in a second.
-    assert!((positions(&cloth)[0][0] / 2.4525 - 1.0).abs() < 0.01);
-    cloth.hold(&[1], Hold::Free).expect("a free vertex");
-    let before = positions(&cloth)[1][1];
-    run(&mut cloth, 60);
-    assert!(positions(&cloth)[1][1] < before - 3.0, "it falls again");
-    cloth.hold(&[1], Hold::Fixed).expect("a free vertex");
-    run(&mut cloth, 1);
-    let here = positions(&cloth)[1];
-    run(&mut cloth, 30);
-    assert_eq!(positions(&cloth)[1], here, "attached again where it was");
 }
 
 /// The weight of a hanging cloth appears at what holds it, whatever the solver and the springs; and nothing held moves.
@@ -385,29 +253,6 @@ fn a_closed_mesh_is_a_solid() {
         }
     }
     assert!(positions(&cloth).iter().all(|p| p[1] > -0.8), "it hangs on the ball");
-}
-
-/// A constraint that only pulls: a rope of 1 m, gathered to 0.3 m, falls freely until it is taut at √(2 √0.91/g) =
-/// 0.441 s.
-#[test]
-fn a_rope_is_taut_at_its_time() {
-    // Two vertices: a mass on a rope. At (0.3, 0) it reaches |x| = 1 after a fall of √(1 − 0.09) m.
-    let tether = scene::rope_tether(2).expect("a known scene");
-    let settings = Settings { substeps: Substeps::Fixed(16), ..tether.settings.clone() };
-    let mut cloth = cpu(tether, settings);
-    let mut taut_at = None;
-    for number in 1..=40 {
-        cloth.step(&frame(FRAME)).expect("the step runs");
-        let [x, y, _] = positions(&cloth)[1].map(f64::from);
-        let time = f64::from(number) / 60.0;
-        let fall = 0.5 * G * time * time;
-        assert!(x.hypot(y) <= 1.01 + 1e-6);
-        if (y + fall).abs() > 0.01 && taut_at.is_none() {
-            taut_at = Some(time);
-        }
-    }
-    let taut_at = taut_at.expect("it becomes taut");
-    assert!((0.441..0.441 + 2.5 / 60.0).contains(&taut_at), "{taut_at}");
 }
 
 /// Implicit springs below the projection (Goldenthal et al. 2007, section 4): shear that is 100 times as stiff as what

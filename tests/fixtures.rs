@@ -46,7 +46,7 @@ macro_rules! themes {
     };
 }
 
-themes! { forces, edges, projection, filter, areas, motion, elastic }
+themes! { forces, edges, projection, filter, areas, motion, elastic, contact, lines }
 
 /// What these assert is true whatever pushes: bounds, identities, and lengths that are reached from anywhere.
 const WHATEVER_PUSHES: [&str; 8] = [

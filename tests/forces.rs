@@ -284,28 +284,33 @@ fn strong_wind_adds_no_energy_at_any_step() {
     for substeps in [1, 2, 8] {
         for (drag, lift) in [(1.2, 0.0), (1.2, 1.0), (0.1, 3.0), (0.0, 2.0)] {
             for stepping in [Stepping::Euler, Stepping::Bdf2] {
-                // BDF2 repeats a part of what lift did in the substep before: with 0.1 and 3 the energy of the second
-                // frame is 1.6 times that of the first.
-                if stepping == Stepping::Bdf2 && lift > drag {
-                    continue;
-                }
                 let air = [200.0, 300.0, 100.0];
                 let wind = Wind { velocity: air, drag_coefficient: drag, lift_coefficient: lift, ..Default::default() };
                 let settings = Settings { substeps: Substeps::Fixed(substeps), stepping, ..weightless(wind) };
                 let mut cloth = cpu(scene::sheet(9).expect("a scene"), settings);
                 let start = energy(&cloth, air);
-                let mut last = start;
+                let (mut last, mut highest) = (start, 0.0f64);
                 for step in 0..40 {
                     cloth.step(&frame(FRAME)).expect("the step runs");
                     let now = energy(&cloth, air);
-                    // The projection has a little freedom within its limit, and BDF2 goes on where Euler stops.
-                    let most = if stepping == Stepping::Euler { 1.001 * last + 1e-3 * start } else { start };
+                    // The projection has a little freedom within its limit, and BDF2 goes on where Euler stops. It repeats
+                    // a part of what lift did in the substep before: where lift is above drag and substeps are few, the
+                    // first frames gain (measured: 11 times the energy at the start). Eight substeps gain nothing.
+                    let most = if stepping == Stepping::Euler {
+                        1.001 * last + 1e-3 * start
+                    } else if lift > drag && substeps < 8 {
+                        12.0 * start
+                    } else {
+                        start
+                    };
+                    highest = highest.max(now / start);
                     assert!(
                         now <= most,
                         "{substeps} substeps, {drag}, {lift}, {stepping:?}, frame {step}: {last} J, then {now} J"
                     );
                     last = now;
                 }
+                println!("{substeps} {drag} {lift} {stepping:?}: at most {highest:.3}, in the end {:.3}", last / start);
             }
         }
     }
@@ -327,7 +332,8 @@ fn hanging_cloth_in_a_storm_moves_no_faster_than_the_storm() {
         // 0.2 kg at 100 m/s.
         let storm = 0.5 * 0.2 * 1e4;
         println!("{substeps:?}: {largest} J of {storm} J");
-        assert!(largest < storm, "{largest} J, where the air has {storm} J");
+        // Measured: 58 and 158 J.
+        assert!(largest < 0.25 * storm, "{largest} J, where the air has {storm} J");
         let rest = energy(&cloth, [0.0; 3]);
         assert!(rest < 0.2 * storm, "{rest} J are left after two seconds");
     }
@@ -390,7 +396,8 @@ fn limited_areas_come_to_rest_nearer_to_the_rest_shape() {
     assert_eq!(free, wide_band, "a band that nothing leaves changes no bit");
     let (_, held, energy) = run(Some([0.0, 1.1]));
     println!("areas differ by {most} from rest, limited by {held}, {energy} J");
-    assert!(held < 0.7 * most, "areas differ by {most} from rest, limited by {held}");
+    // One pass per substep, behind the projection, does not reach the 1.1: the largest is 1.22, and 1.58 without it.
+    assert!(held < 0.4 * most, "areas differ by {most} from rest, limited by {held}");
     assert!(energy < 1e-3, "{energy} J");
 }
 

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use common::required::missing;
 use common::*;
 use taut::engine::lockstep;
-use taut::validate::{Subject, planted, rushing};
+use taut::validate::{Depth, Subject, checks, planted, rushing};
 use taut::{
     Cloth, Elasticity, Face, FastProjection, GaussSeidel, Gpu, Hold, Jacobi, Mesh, MeshDescriptor, Method, Pose, Scene,
     Settings, Substeps, Weave, Wind, scene,
@@ -259,6 +259,20 @@ fn free_runs_with_fixed_counts_stay_together() {
             // a rounding error of a length is a thousand times as large in the sag.)
             let solver = method().solver().name();
             assert!(most < 1e-5, "{} {solver}: {most} m apart", name(&gpu));
+        }
+    }
+}
+
+/// A second of what `taut validate` runs for ten: centre of mass, energy, and the force that bears the cloth.
+#[test]
+fn a_second_of_motion_stays_together() {
+    let _alone = ALONE.lock();
+    for adapter in adapters() {
+        let subject = Subject::open(adapter).unwrap();
+        for check in checks(Depth::Quick).into_iter().filter(|check| check.name.starts_with("long/")) {
+            let seen =
+                check.run(&subject).unwrap_or_else(|error| panic!("{} {}: {error}", subject.label(), check.name));
+            println!("{} {}: {}", subject.label(), check.name, seen.text);
         }
     }
 }

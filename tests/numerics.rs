@@ -376,6 +376,10 @@ fn singular_systems_stay_finite_and_bounded() {
                 assert!(!found.report.rejected, "{size} {tolerance}");
                 assert!(found.positions.iter().flatten().all(|x| x.abs() < 2.0), "{size} {tolerance}");
                 assert!(found.report.iterations <= 60 * found.report.substeps, "{size} {tolerance}");
+                assert_eq!(found.report.converged, Some(true), "{size} {tolerance}");
+                // The row is as long as the distance of its pins: no deeper than 1 % lets it.
+                let sag = found.positions[..size as usize].iter().fold(0.0f32, |most, [_, y, _]| most.max(-y));
+                assert!(sag <= 0.0709, "{size} {tolerance}: {sag} m");
             }
         }
     }

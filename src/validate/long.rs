@@ -95,11 +95,17 @@ fn compare(subject: &Subject, run: &Run, frames: u32) -> Result<Seen, Failure> {
     let weight = 9.81 * scene.mesh.masses().iter().map(|mass| f64::from(*mass)).sum::<f64>();
     let here = Trace::of(Cloth::on_cpu(scene.clone())?, frames)?;
     let there = Trace::of(Cloth::on_gpu(subject.gpu(), scene)?, frames)?;
+    judge(run, weight, &here, &there)
+}
+
+/// Whether a motion is another's.
+fn judge(run: &Run, weight: f64, here: &Trace, there: &Trace) -> Result<Seen, Failure> {
+    let frames = here.centers.len();
     let centers = here.centers.iter().flatten().zip(there.centers.iter().flatten()).map(|(a, b)| (a - b).abs());
     let center = centers.fold(0.0, |most: f64, x| if x.is_nan() { f64::INFINITY } else { most.max(x) });
     let energy = apart(&here.energies, &there.energies) / weight;
     let force = apart(&here.forces, &there.forces) / weight;
-    let gains = [&here, &there].map(|trace| trace.gain() / weight);
+    let gains = [here, there].map(|trace| trace.gain() / weight);
     let text = format!(
         "{frames} frames: centres {center:.1e} m, energies {energy:.1e} m g · 1 m, forces {force:.1e} m g apart; gains \
          {:.1e} and {:.1e}; {} and {} frames over the limit",
@@ -117,4 +123,52 @@ fn compare(subject: &Subject, run: &Run, frames: u32) -> Result<Seen, Failure> {
             .map_err(|failure| Failure { message: format!("{}; {text}", failure.message), ..failure })?;
     }
     Ok(Seen::new(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What falls from 1 m in free fall, and is caught where it has fallen half a metre.
+    fn trace(length: usize) -> Trace {
+        let fall = |k: usize| (0.5 * 9.81 * (k as f64 / 60.0).powi(2)).min(0.5);
+        Trace {
+            centers: (0..length).map(|k| [0.0, 1.0 - fall(k), 0.0]).collect(),
+            energies: (0..length).map(|k| if fall(k) < 0.5 { 9.81 } else { 0.5 * 9.81 }).collect(),
+            forces: (0..length).map(|k| if fall(k) < 0.5 { 0.0 } else { 9.81 }).collect(),
+            over: 0,
+        }
+    }
+
+    #[test]
+    fn every_bound_can_fail() {
+        let verdict = |run: &Run, change: &dyn Fn(&mut Trace)| {
+            let (here, mut there) = (trace(120), trace(120));
+            change(&mut there);
+            judge(run, 9.81, &here, &there).map(|_| ()).map_err(|failure| failure.message)
+        };
+        let fails = |run: &Run, words: &str, change: &dyn Fn(&mut Trace)| {
+            let message = verdict(run, change).expect_err(words);
+            assert!(message.starts_with(words), "{}: {message}", run.name);
+        };
+        for run in &RUNS {
+            assert_eq!(verdict(run, &|_| ()), Ok(()));
+            let (center, energy, force) = (1.1 * run.center, 1.1 * 9.81 * run.energy, 1.1 * 9.81 * run.force);
+            fails(run, "the distance of the centres", &|trace| trace.centers[70][2] += center);
+            fails(run, "the distance of the centres", &|trace| trace.centers[70][2] = f64::NAN);
+            let (first, last) = (WINDOW, 2 * WINDOW);
+            fails(run, "the difference of the energies", &|trace| {
+                trace.energies[first..last].iter_mut().for_each(|x| *x -= energy);
+            });
+            fails(run, "the difference of the forces", &|trace| {
+                trace.forces[first..last].iter_mut().for_each(|x| *x += force);
+            });
+            fails(run, "the difference of the forces", &|trace| trace.forces[first] = f64::NAN);
+            fails(run, "frames over the limit", &|trace| trace.over = 1);
+            if let Some(gain) = run.gain {
+                // In the last frame alone: what a mean would not show.
+                fails(run, "the gain of energy", &|trace| trace.energies[119] += 1.1 * 9.81 * gain);
+            }
+        }
+    }
 }

@@ -10,10 +10,12 @@
 //! are exact on the CPU, where nothing is reassociated.
 
 mod areas;
+mod contact;
 mod edges;
 mod elastic;
 mod filter;
 mod forces;
+mod lines;
 mod motion;
 mod projection;
 mod trial;
@@ -58,7 +60,7 @@ type Named = (&'static str, fn(&mut Trial<'_>) -> Result<(), Failure>);
 
 /// All of them, theme by theme.
 pub fn figures() -> Vec<Figure> {
-    let themes: [(&str, &[Named]); 7] = [
+    let themes: [(&str, &[Named]); 9] = [
         ("forces", forces::FIGURES),
         ("edges", edges::FIGURES),
         ("projection", projection::FIGURES),
@@ -66,6 +68,8 @@ pub fn figures() -> Vec<Figure> {
         ("areas", areas::FIGURES),
         ("motion", motion::FIGURES),
         ("elastic", elastic::FIGURES),
+        ("contact", contact::FIGURES),
+        ("lines", lines::FIGURES),
     ];
     let one = |theme: &'static str, (name, body): &Named| Figure { theme, name, body: *body };
     themes.into_iter().flat_map(|(theme, list)| list.iter().map(move |figure| one(theme, figure))).collect()
