@@ -17,13 +17,21 @@ pub(super) fn launch(dispatch: &Dispatch, mut run: Run<'_>) -> Result<()> {
         return launch_lines(dispatch, run, parts);
     }
     let parts = if run.range.len() >= PARALLEL_FROM { parts } else { 1 };
-    if parts < 2 || run.range.start != 0 || !splits(dispatch.kernel.pattern, &run) {
+    if parts < 2 || run.range.start != run.origin || !splits(dispatch, &run) {
         return (dispatch.kernel.body)(&mut run);
     }
     let length = run.range.len().div_ceil(parts).next_multiple_of(GROUP);
     let mut runs: Vec<Run<'_>> = Vec::with_capacity(parts);
     let end = run.range.end;
-    for first in (0..end).step_by(length) {
+    // What lies before a slice is not written.
+    for slot in run.slots.iter_mut().filter(|slot| slot.spec.domain != Domain::Groups) {
+        if let Words::Write { first, words } = &mut slot.words {
+            let before = (run.range.start - *first) * slot.spec.stride / 4;
+            *words = &mut std::mem::take(words)[before..];
+            *first = run.range.start;
+        }
+    }
+    for first in run.range.clone().step_by(length) {
         let mut slots = Vec::with_capacity(run.slots.len());
         for slot in &mut run.slots {
             let per_group = slot.spec.domain == Domain::Groups;
@@ -73,11 +81,11 @@ fn launch_lines(dispatch: &Dispatch, mut run: Run<'_>, parts: usize) -> Result<(
 }
 
 /// Whether what an invocation writes can be told from its element number.
-fn splits(pattern: Pattern, run: &Run<'_>) -> bool {
-    pattern == Pattern::Element
+fn splits(dispatch: &Dispatch, run: &Run<'_>) -> bool {
+    dispatch.kernel.pattern == Pattern::Element
         && run.slots.iter().all(|slot| match &slot.words {
             Words::Write { words, .. } => {
-                slot.spec.domain == Domain::Groups || words.len() * 4 == run.range.len() * slot.spec.stride
+                slot.spec.domain == Domain::Groups || words.len() * 4 == dispatch.whole as usize * slot.spec.stride
             }
             _ => true,
         })
