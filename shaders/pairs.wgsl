@@ -77,9 +77,8 @@ fn find_pairs(invocation: Invocation) {
             if (found.cell != cell || (edge && found.item <= item)) {
                 continue;
             }
-            let there = boxes[found.item];
-            let near = NEAR * (vec3<f32>(nearness.radius) + there.half + place.half);
-            if (any(abs(there.center - place.center) > near)) {
+            let near = NEAR * (vec3<f32>(nearness.radius) + found.half + place.half);
+            if (any(abs(found.center - place.center) > near)) {
                 continue;
             }
             let other = features[found.item];

@@ -5,18 +5,17 @@
 @group(0) @binding(1) var<storage, read> displacements: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> holds: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> motion_box: array<atomic<u32>>;
-@group(0) @binding(4) var<storage, read_write> touches: array<u32>;
-@group(0) @binding(5) var<storage, read_write> bounds: array<f32>;
 @group(0) @binding(6) var<storage, read_write> box_words: array<u32>; // motion_box
 @group(0) @binding(7) var<storage, read_write> found_nearness: array<Nearness>; // nearness
 @group(0) @binding(8) var<storage, read_write> times: array<Clock>; // clock
-@group(0) @binding(9) var<storage, read_write> spread_words: array<f32>; // spread
+@group(0) @binding(9) var<storage, read> spread_words: array<f32>; // spread
 @group(0) @binding(10) var<storage, read_write> spread: array<atomic<u32>>;
 @group(0) @binding(11) var<storage, read_write> decisions: array<u32>; // guards
 @group(0) @binding(12) var<storage, read_write> own_meters: array<atomic<u32>>;
 @group(0) @binding(13) var<storage, read_write> ways: array<vec4<f32>>; // displacements
 @group(0) @binding(14) var<storage, read> pairs: array<vec4<u32>>;
 @group(0) @binding(15) var<storage, read> planes: array<Plane>;
+@group(0) @binding(16) var<storage, read_write> found_spread: array<f32>; // spread
 
 // Words that are ordered as floats are, above 0.
 fn ordered(value: f32) -> u32 {
@@ -29,18 +28,11 @@ fn disordered(word: u32) -> f32 {
 }
 
 // The box of all displacements, and that of those that nothing here can change. Both ends are maxima: of u and of −u.
-// Argument: 1 if nothing is known yet of what touches.
 @compute @workgroup_size(GROUP)
 fn bound_motion(invocation: Invocation) {
     let v = element(invocation);
     if (!running() || v >= range.end) {
         return;
-    }
-    if (range.arguments.x == 1u) {
-        touches[v] = 0u;
-        if (nearness.demand <= clearance.capacity) {
-            bounds[v] = FAR;
-        }
     }
     let u = displacements[v].xyz;
     let first = select(6u, 0u, driven(v));
@@ -78,6 +70,13 @@ fn set_drift() {
     }
 }
 
+// Where there is no list, nothing is known of motion. Arguments: guard word of what surveys it, and that of the loop
+// around.
+@compute @workgroup_size(1)
+fn open_survey() {
+    decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], nearness.radius == 0.0);
+}
+
 // Whether the list is to be made, and its radius. Arguments: guard word of what makes it, and that of the loop around.
 @compute @workgroup_size(1)
 fn set_reach() {
@@ -85,11 +84,9 @@ fn set_reach() {
     if (decisions[range.arguments.y] == 0u) {
         return;
     }
-    let motion = spread_words[MOTION];
-    let need = spread_words[NEED];
-    spread_words[MOTION] = 0.0;
-    spread_words[NEED] = 0.0;
-    spread_words[EXCESS] = 0.0;
+    found_spread[ACTIVE] = 0.0;
+    let motion = found_spread[MOTION];
+    let need = found_spread[NEED];
     let demand = found_nearness[0].demand;
     let tangled = atomicLoad(&own_meters[TANGLED]) > 0u;
     if (need > found_nearness[0].radius - clearance.thickness || demand > clearance.capacity || tangled) {
@@ -109,9 +106,6 @@ fn check_reach() {
         return;
     }
     let excess = spread_words[EXCESS];
-    spread_words[MOTION] = 0.0;
-    spread_words[NEED] = 0.0;
-    spread_words[EXCESS] = 0.0;
     if (excess > 0.0) {
         found_nearness[0].part = SHARE * (1.0 - excess);
         atomicAdd(&own_meters[SLOWED_VERTICES], clearance.vertices);
@@ -157,7 +151,7 @@ fn note_reach() {
     if (!running()) {
         return;
     }
-    let wanted = min(HASTE * spread_words[SPEED] * frame.dt / clearance.stride, f32(frame.most_substeps));
+    let wanted = min(HASTE * found_spread[SPEED] * frame.dt / clearance.stride, f32(frame.most_substeps));
     times[0].load = max(times[0].load, wanted * wanted / (frame.load_scale * frame.load_margin));
-    spread_words[SPEED] = 0.0;
+    found_spread[SPEED] = 0.0;
 }

@@ -438,17 +438,10 @@ fn a_sheet_goes_through_a_ring_and_does_not_cross() {
 #[ignore = "takes minutes; tests/all runs it"]
 fn large_scenes_do_not_cross() {
     judge_but("heap", &run(scene::heap(24).expect("a scene"), 240, FRAME, on_cpu), 5);
-    // Heap and stack list up to 44 pairs per vertex, and there is room for 32 by default.
-    let roomy = |scene: taut::Result<Scene>| {
-        let mut scene = scene.expect("a scene");
-        let own = scene.settings.self_collision;
-        scene.settings.self_collision = own.map(|own| SelfCollision { pairs_per_vertex: 64.0, ..own });
-        scene
-    };
-    judge_but("heap", &run(roomy(scene::heap(48)), 60, FRAME, on_cpu), 5);
-    judge("fold", &run(roomy(scene::fold(48)), 75, FRAME, on_cpu));
-    judge_but("stack", &run(roomy(scene::stack(48)), 60, FRAME, on_cpu), 5);
-    judge("sheets", &run(roomy(scene::sheets(48)), 60, FRAME, on_cpu));
+    judge_but("heap", &run(scene::heap(48).expect("a scene"), 60, FRAME, on_cpu), 5);
+    judge("fold", &run(scene::fold(48).expect("a scene"), 75, FRAME, on_cpu));
+    judge_but("stack", &run(scene::stack(48).expect("a scene"), 60, FRAME, on_cpu), 5);
+    judge("sheets", &run(scene::sheets(48).expect("a scene"), 60, FRAME, on_cpu));
     ring(24, on_cpu);
     sleeve(24, 5, on_cpu);
 }

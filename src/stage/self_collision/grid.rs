@@ -46,7 +46,7 @@ static SCATTER_ITEMS: Kernel = Kernel::new("scatter_items", &SOURCE, scatter_ite
 /// Orders them.
 static RANK_ITEMS: Kernel = Kernel::new("rank_items", &SOURCE, rank_items_body)
     .pattern(Pattern::Scatter)
-    .aliases(&[("bucket_ends", "bucket_starts")]);
+    .aliases(&[("bucket_ends", "bucket_starts"), ("places", "boxes")]);
 
 /// Records the sort.
 pub(super) fn record(recorder: &mut Recorder<'_>) {
@@ -131,6 +131,7 @@ fn rank_items_body(run: &mut Run<'_>) -> Result<()> {
     let cells = run.read::<u32>("cells")?;
     let bucket_ends = run.read::<u32>("bucket_ends")?;
     let unordered = run.read::<u32>("unordered")?;
+    let places = run.read::<Extent>("places")?;
     let mut sorted = run.write::<Sorted>("sorted")?;
     for place in run.range() {
         let item = unordered[place];
@@ -139,7 +140,8 @@ fn rank_items_body(run: &mut Run<'_>) -> Result<()> {
         let first = if b > 0 { bucket_ends[b - 1] } else { 0 } as usize;
         let bucket = &unordered[first..bucket_ends[b] as usize];
         let rank = first + bucket.iter().filter(|other| **other < item).count();
-        sorted[rank] = Sorted { item, cell };
+        let Extent { center, half, .. } = places[item as usize];
+        sorted[rank] = Sorted { center, item, half, cell };
     }
     Ok(())
 }

@@ -2,17 +2,19 @@
 //!
 //! **The theorem.** Let x be the positions at the start of a substep and u the displacements, and let the list hold
 //! every vertex and triangle and every two edges of the drawn triangulation, without a common vertex, that were at most
-//! r apart when it was made, D ago. If nothing touches at x, and
+//! r apart when it was made. If nothing touches at x, and
 //!
-//! 1. the vertices of parts that may meet moved by less than r relative to each other since then, |D_v + u_v − D_w −
-//!    u_w| < r, and
-//! 2. for every listed pair there is a plane between its parts at x that no vertex of it goes beyond,
+//! 1. the parts of what is not listed came nearer by less than r − f since then, f > 0, this substep included, and
+//! 2. for every listed pair there is a plane between its parts at x that no vertex of it goes beyond, or its parts are
+//!    farther apart at x than they come nearer in this substep, by f,
 //!
-//! then nothing touches on x + τu, 0 ≤ τ ≤ 1. What is not listed was more than r apart, and its points, convex
-//! combinations of vertices, came nearer by less than r. The parts of a listed pair stay in their half-spaces. And
-//! triangles that share a vertex can only begin to meet by a pair without a common vertex, which is listed. ∎
+//! then nothing touches on x + τu, 0 ≤ τ ≤ 1. What is not listed was more than r apart. The parts of a listed pair
+//! stay in their half-spaces, or too far from each other. And triangles that share a vertex can only begin to meet by a
+//! pair without a common vertex, which is listed. ∎
 //!
-//! So a list serves for as long as 1 holds: parts of the cloth that move together ask for no other (`plots.rs`).
+//! How much nearer two parts came is known from patches of the cloth, and what they do as rigid bodies does not count
+//! (`plots.rs`). So a list serves for many substeps where neighbors move alike, and most of it, which is too far apart
+//! to touch in a substep, costs a look (`sift.rs`).
 //!
 //! Two mechanisms, because one cannot do both:
 //!
@@ -21,7 +23,7 @@
 //! - **fence** (`fence.rs`): half-spaces per vertex that make 1 and 2 hold whatever was reached. It comes last.
 //!
 //! ```text
-//! predict → elastic → list, if stale → planes → what pressed before
+//! predict → elastic → list, if stale → planes → sift → what pressed before
 //!    → project → solids → respond → fence ─┬─ within the limit: commit → calm
 //!         ▲                                │
 //!         └────────────────────────────────┘  `contact_rounds` times at most
@@ -60,6 +62,7 @@ mod plots;
 mod reach;
 mod respond;
 mod scan;
+mod sift;
 mod untangle;
 
 use crate::engine::fields::{Domain, Fields, Inputs, Sizes, Spec};
@@ -100,8 +103,13 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<f32>("spread", Domain::Fixed(plots::spread::COUNT), "relative motion of plots").floor(magnitude::rest),
     Spec::of::<u32>("plot_words", Domain::PLOT_WORDS, "vertices of plots").exact(),
     Spec::of::<plots::Plot>("plots", Domain::PLOTS, "boxes of plots and of their motion [m]").floor(magnitude::rest),
-    Spec::of::<[f32; 4]>("list_places", Domain::TOUCHING, "positions where the list was made [m]"),
+    Spec::of::<plots::Block>("plot_blocks", Domain::PLOT_BLOCKS, "boxes of blocks of plots [m]").floor(magnitude::rest),
+    Spec::of::<f32>("plot_moves", Domain::PLOTS, "what came nearer to a plot in a substep [m]").floor(magnitude::rest),
+    Spec::of::<f32>("plot_wear", Domain::PLOTS, "the same since the list was made [m]").floor(magnitude::rest),
     Spec::of::<f32>("extents", Domain::Fixed(4), "largest radius of triangles and of edges [m]"),
+    Spec::of::<f32>("plot_past", Domain::PLOTS, "what came nearer to it in the substep before [m]")
+        .floor(magnitude::rest),
+    Spec::of::<f32>("vertex_moves", Domain::TOUCHING, "the most of that of the plots of a vertex [m]"),
     Spec::of::<[u32; 4]>("features", Domain::ITEMS, "corners of triangles, then ends of edges and what is beside")
         .exact(),
     Spec::of::<Extent>("boxes", Domain::ITEMS, "boxes of triangles and edges [m]"),
@@ -206,7 +214,7 @@ pub struct SelfCollision {
 
 impl Default for SelfCollision {
     fn default() -> Self {
-        Self { thickness: 0.002, friction: 0.3, pairs_per_vertex: 32.0, tangles: Tangles::default() }
+        Self { thickness: 0.002, friction: 0.3, pairs_per_vertex: 64.0, tangles: Tangles::default() }
     }
 }
 
@@ -374,6 +382,7 @@ impl Sizes {
             .with(Domain::PUSHES, 4 * vertices)
             .with(Domain::OWN_METERS, meter::COUNT)
             .with(Domain::PLOTS, plots)
+            .with(Domain::PLOT_BLOCKS, plots::blocks(plots))
             .with(Domain::PLOT_WORDS, words)
     }
 
@@ -546,10 +555,14 @@ impl Stage for Detect {
             carry::carry(recorder);
         });
         fence::where_pairs(recorder, fence::START, |recorder| {
-            reach::drift(recorder);
+            sift::forget(recorder);
             recorder.dispatch(&fence::AIM_PAIRS, Domain::PAIRS);
             reach::meter(recorder);
-            respond::resume(recorder);
+            sift::record(recorder);
+            fence::where_pairs(recorder, fence::TOUCH, |recorder| {
+                reach::drift(recorder);
+                respond::resume(recorder);
+            });
         });
     }
 }
@@ -583,10 +596,11 @@ pub(crate) struct Calm;
 
 impl Stage for Calm {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        fence::where_pairs(recorder, fence::END, |recorder| {
+        fence::where_pairs(recorder, fence::TOUCH, |recorder| {
             respond::calm(recorder);
             recorder.dispatch(&fence::CHECK_FORCED, Domain::PAIRS);
             recorder.dispatch(&fence::TALLY, Domain::VERTICES);
         });
+        plots::wear(recorder);
     }
 }

@@ -1,7 +1,7 @@
 //! The list of pairs: every vertex and triangle, and every two edges, without a common vertex, that are within the
 //! radius of each other. Counted, then listed, so that what is needed is known whatever there is room for.
 
-use glam::{Vec3, Vec4};
+use glam::{IVec3, Vec3, Vec4};
 
 use crate::engine::cpu::{Run, Write};
 use crate::engine::fields::Domain;
@@ -77,6 +77,7 @@ fn find_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let mut pairs = run.write::<[u32; 4]>("pairs")?;
     let mut bounds = run.write::<u32>("bounds")?;
     let place_of = |vertex: u32| vertices[vertex as usize].position;
+    let mut around = Around::default();
     for owner in run.range() {
         let edge = owner >= clearance.vertices as usize;
         let kind = if edge { EDGES } else { VERTEX_TRIANGLE };
@@ -94,18 +95,16 @@ fn find_pairs_body(run: &mut Run<'_>) -> Result<()> {
         if !listing && !edge {
             bounds[owner] = FAR.to_bits();
         }
-        let home = cell_of(place.center, inverse);
-        for k in 0..27 {
-            let cell = packed(neighbor(home, k));
-            let b = bucket(clearance, cell, edge);
-            let first = if b > 0 { bucket_ends[b - 1] } else { 0 } as usize;
-            for found in &sorted[first..bucket_ends[b] as usize] {
-                if found.cell != cell || (edge && found.item <= item) {
-                    continue;
-                }
-                let there = &boxes[found.item as usize];
-                let near = NEAR * (Vec3::splat(nearness.radius) + there.half + place.half);
-                if (there.center - place.center).abs().cmpgt(near).any() {
+        let (center, half) = (place.center.extend(0.0), place.half.extend(0.0));
+        let radius = Vec4::splat(nearness.radius);
+        for (cell, first, end) in around.at(clearance, bucket_ends, cell_of(place.center, inverse), edge) {
+            let found = &sorted[*first as usize..*end as usize];
+            // Within a bucket items follow each other by number.
+            let later = if edge { found.partition_point(|found| found.item <= item) } else { 0 };
+            for found in &found[later..] {
+                let [there, there_half] = found.place();
+                let near = NEAR * (radius + there_half + half);
+                if found.cell != *cell || (there - center).abs().cmpgt(near).bitmask() & 7 != 0 {
                     continue;
                 }
                 let [x, y, z, _] = features[found.item as usize];
@@ -117,7 +116,11 @@ fn find_pairs_body(run: &mut Run<'_>) -> Result<()> {
                 if adjacent {
                     continue;
                 }
-                let apart = pair_distance(kind, pair.map(place_of));
+                let at = pair.map(place_of);
+                if edge && beyond(at, NEAR * nearness.radius) {
+                    continue;
+                }
+                let apart = pair_distance(kind, at);
                 if apart > nearness.radius {
                     continue;
                 }
@@ -134,6 +137,41 @@ fn find_pairs_body(run: &mut Run<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether two edges are farther apart than a distance by what they reach along the line between their middles: less
+/// work than to find their closest points, and enough for most.
+fn beyond([a, b, c, d]: [Vec3; 4], distance: f32) -> bool {
+    let (first, second) = (b - a, d - c);
+    let way = (a - c) + 0.5 * (first - second);
+    let left = way.length_squared() - 0.5 * (first.dot(way).abs() + second.dot(way).abs());
+    left > 0.0 && left * left > distance * distance * way.length_squared()
+}
+
+/// The buckets of the 27 cells around a cell. Owners that follow each other often have the same.
+#[derive(Default)]
+struct Around {
+    home: Option<(IVec3, bool)>,
+    count: usize,
+    /// A cell, packed; where its bucket begins and ends.
+    buckets: [(u32, u32, u32); 27],
+}
+
+impl Around {
+    /// Those that are not empty, in their order.
+    fn at(&mut self, clearance: &Clearance, ends: &[u32], home: IVec3, edge: bool) -> &[(u32, u32, u32)] {
+        if self.home != Some((home, edge)) {
+            (self.home, self.count) = (Some((home, edge)), 0);
+            for k in 0..27 {
+                let cell = packed(neighbor(home, k));
+                let b = bucket(clearance, cell, edge);
+                let first = if b > 0 { ends[b - 1] } else { 0 };
+                self.buckets[self.count] = (cell, first, ends[b]);
+                self.count += usize::from(first < ends[b]);
+            }
+        }
+        &self.buckets[..self.count]
+    }
 }
 
 fn admit_pairs_body(run: &mut Run<'_>) -> Result<()> {
