@@ -67,7 +67,7 @@ impl Domain {
     /// Words of a host's positions or velocities, where a filter takes them.
     pub const FILTERED: Self = Self::Counted(31);
     /// Blocks of patches.
-    pub const PLOT_BLOCKS: Self = Self::Counted(32);
+    pub const PLOT_BLOCKS: Self = Self::Counted(29);
 }
 
 impl Sizes {
