@@ -2,8 +2,8 @@
 
 // A triangle or an edge: its middle, the largest distance of a vertex from it, and half of its box [m].
 struct Extent { center: vec3<f32>, radius: f32, half: vec3<f32>, padding: f32 }
-// One in its bucket: its middle and half of its box [m], its number, and its cell, packed.
-struct Sorted { center: vec3<f32>, item: u32, half: vec3<f32>, cell: u32 }
+// One in its bucket: its number, and its cell, packed.
+struct Sorted { item: u32, cell: u32 }
 
 // Products and floors are rounded alike everywhere; what is compared later is stored.
 fn cell_of(position: vec3<f32>, inverse: f32) -> vec3<i32> {

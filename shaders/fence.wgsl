@@ -30,7 +30,8 @@
 @compute @workgroup_size(GROUP)
 fn aim_pairs(invocation: Invocation) {
     let p = element(invocation);
-    if (!running() || p >= min(range.end, nearness.pairs)) {
+    // Below 0 it is too far apart for this substep.
+    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance < 0.0) {
         return;
     }
     var plane = planes[p];
@@ -278,7 +279,7 @@ fn begin_tally() {
     for (var k = 0u; k < METERS; k++) {
         atomicStore(&own_meters[k], 0u);
     }
-    found_nearness[0].radius = 0.0;
+    found_nearness[0].begun = 0u;
     found_nearness[0].pairs = 0u;
     for (var k = 0u; k < BOX; k++) {
         box_words[k] = 0u;

@@ -13,7 +13,6 @@
 @group(0) @binding(9) var<storage, read_write> cells: array<u32>;
 @group(0) @binding(10) var<storage, read_write> unordered: array<u32>;
 @group(0) @binding(11) var<storage, read_write> sorted: array<Sorted>;
-@group(0) @binding(12) var<storage, read> places: array<Extent>; // boxes
 
 // Boxes around triangles and edges, and the largest radius of each kind.
 @compute @workgroup_size(GROUP)
@@ -105,5 +104,5 @@ fn rank_items(invocation: Invocation) {
     for (var k = first; k < end; k++) {
         rank += select(0u, 1u, unordered[k] < item);
     }
-    sorted[rank] = Sorted(places[item].center, item, places[item].half, cell);
+    sorted[rank] = Sorted(item, cell);
 }

@@ -6,21 +6,23 @@
 struct Plot {
     low: vec4<f32>, high: vec4<f32>, center: vec4<f32>, turn: vec4<f32>, middle: vec4<f32>, half: vec4<f32>,
 }
-// Plots that are looked at together: their box [m].
-struct Block { low: vec4<f32>, high: vec4<f32> }
+// The list of a plot: its radius, what came nearer since it was made and in the substep before [m], 1 where it is made
+// anew; triangles and edges of the plot.
+struct Listing {
+    radius: f32, wear: f32, past: f32, stale: u32,
+    first_triangle: u32, end_triangle: u32, first_edge: u32, end_edge: u32,
+}
 
 @group(0) @binding(0) var<storage, read> plot_words: array<u32>;
 @group(0) @binding(1) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(2) var<storage, read> displacements: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> plots: array<Plot>;
 @group(0) @binding(4) var<storage, read_write> spread: array<atomic<u32>>;
-@group(0) @binding(5) var<storage, read> plot_wear: array<f32>;
-@group(0) @binding(6) var<storage, read> plot_past: array<f32>;
-@group(0) @binding(7) var<storage, read_write> plot_moves: array<f32>;
-@group(0) @binding(8) var<storage, read_write> wear_words: array<f32>; // plot_wear
-@group(0) @binding(9) var<storage, read_write> past_words: array<f32>; // plot_past
-@group(0) @binding(10) var<storage, read> surveyed: array<Plot>; // plots
-@group(0) @binding(11) var<storage, read_write> plot_blocks: array<Block>;
+@group(0) @binding(5) var<storage, read> listings: array<Listing>;
+@group(0) @binding(6) var<storage, read_write> plot_moves: array<f32>;
+@group(0) @binding(7) var<storage, read_write> worn: array<Listing>; // listings
+@group(0) @binding(8) var<storage, read> surveyed: array<Plot>; // plots
+@group(0) @binding(9) var<storage, read> own_meters: array<u32>;
 
 // The rotation that fits the motion of a plot's first vertices best: (sum of |y|^2 - y y^T) w = sum of y x u.
 fn turning(first: u32, center: vec3<f32>, motion: vec3<f32>) -> vec3<f32> {
@@ -100,21 +102,23 @@ fn survey_plots(invocation: Invocation) {
     plots[p] = plot;
 }
 
-// Argument: number of plots.
+// Boxes of blocks follow those of plots. Argument: number of plots.
 @compute @workgroup_size(GROUP)
 fn bound_blocks(invocation: Invocation) {
     let b = element(invocation);
     if (!running() || b >= range.end) {
         return;
     }
-    var low = vec4<f32>(FAR);
-    var high = vec4<f32>(-FAR);
-    let end = min((b + 1u) * BLOCK, range.arguments.x);
+    var all = Plot();
+    all.low = vec4<f32>(FAR);
+    all.high = vec4<f32>(-FAR);
+    let count = range.arguments.x;
+    let end = min((b + 1u) * BLOCK, count);
     for (var p = b * BLOCK; p < end; p++) {
-        low = min(low, surveyed[p].low);
-        high = max(high, surveyed[p].high);
+        all.low = min(all.low, plots[p].low);
+        all.high = max(all.high, plots[p].high);
     }
-    plot_blocks[b] = Block(low, high);
+    plots[count + b] = all;
 }
 
 // How much nearer two points of two plots may come [m].
@@ -134,41 +138,41 @@ fn gap(low: vec4<f32>, high: vec4<f32>, other_low: vec4<f32>, other_high: vec4<f
     return max(max(way.x, way.y), way.z);
 }
 
+// Argument: number of plots.
 @compute @workgroup_size(GROUP)
 fn compare_plots(invocation: Invocation) {
     let p = element(invocation);
     if (!running() || p >= range.end) {
         return;
     }
+    let count = range.arguments.x;
     let low = surveyed[p].low;
     let high = surveyed[p].high;
-    let worn = plot_wear[p];
-    let allowed = nearness.radius - FLOOR * clearance.thickness;
-    let reach = max(nearness.radius, clearance.thickness);
+    let list = listings[p];
+    // That of all lists there can be: what pairs are left alone must not depend on when lists were made.
+    let reach = max(clearance.farthest, clearance.thickness);
     var moves = 0.0;
-    var need = 0.0;
-    var excess = 0.0;
-    for (var first = 0u; first < range.end; first += BLOCK) {
-        let block = plot_blocks[first / BLOCK];
-        if (gap(low, high, block.low, block.high) > reach) {
+    for (var first = 0u; first < count; first += BLOCK) {
+        let block = count + first / BLOCK;
+        if (gap(low, high, surveyed[block].low, surveyed[block].high) > reach) {
             continue;
         }
-        let end = min(first + BLOCK, range.end);
+        let end = min(first + BLOCK, count);
         for (var q = first; q < end; q++) {
-            if (gap(low, high, surveyed[q].low, surveyed[q].high) > reach) {
-                continue;
-            }
-            let ahead = nearer(p, q);
-            let before = min(worn, plot_wear[q]);
-            moves = max(moves, ahead);
-            need = max(need, before + (1.0 + AHEAD) * ahead);
-            if (before + ahead > allowed) {
-                excess = max(excess, 1.0 - max(allowed - before, 0.0) / ahead);
+            if (gap(low, high, surveyed[q].low, surveyed[q].high) <= reach) {
+                moves = max(moves, nearer(p, q));
             }
         }
     }
+    let after = list.wear + moves;
+    let need = max((after + AHEAD * moves) - (list.radius - clearance.thickness), 0.0);
+    let allowed = list.radius - FLOOR * clearance.thickness;
+    var excess = 0.0;
+    if (after > allowed && moves > 0.0) {
+        excess = 1.0 - max(allowed - list.wear, 0.0) / moves;
+    }
     // What was left alone counts on that.
-    let most = (1.0 - FLOOR) * clearance.thickness + AHEAD * plot_past[p];
+    let most = (1.0 - FLOOR) * clearance.thickness + AHEAD * list.past;
     if (nearness.pairs > 0u && moves > most) {
         excess = max(excess, 1.0 - most / moves);
     }
@@ -178,7 +182,7 @@ fn compare_plots(invocation: Invocation) {
     atomicMax(&spread[EXCESS], bitcast<u32>(excess));
 }
 
-// At the end of a substep; or, argument 1, where there is none before the next.
+// At the end of a substep; or, argument 1, where none before tells.
 @compute @workgroup_size(GROUP)
 fn wear_plots(invocation: Invocation) {
     let p = element(invocation);
@@ -186,17 +190,27 @@ fn wear_plots(invocation: Invocation) {
         return;
     }
     if (range.arguments.x == 0u) {
-        wear_words[p] += plot_moves[p];
+        worn[p].wear += plot_moves[p];
     }
-    past_words[p] = plot_moves[p];
+    worn[p].past = plot_moves[p];
 }
 
-// With a new list.
+// Which plots get another list, and of what radius.
 @compute @workgroup_size(GROUP)
 fn renew_plots(invocation: Invocation) {
     let p = element(invocation);
     if (!running() || p >= range.end) {
         return;
     }
-    wear_words[p] = 0.0;
+    var list = worn[p];
+    let every = nearness.begun == 0u || nearness.demand > clearance.capacity || own_meters[TANGLED] > 0u;
+    list.stale = select(0u, 1u, every || list.wear + BATCH * list.past > list.radius - clearance.thickness);
+    if (list.stale == 1u) {
+        let many = CROWD * f32(nearness.demand) > f32(clearance.capacity);
+        let lasting = select(LASTING, SHORT_LASTING, many);
+        let wanted = clearance.thickness + max(lasting * list.past, LEAST_MARGIN * clearance.thickness);
+        list.radius = select(clearance.farthest, wanted, wanted < clearance.farthest);
+        list.wear = 0.0;
+    }
+    worn[p] = list;
 }

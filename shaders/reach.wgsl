@@ -15,7 +15,9 @@
 @group(0) @binding(13) var<storage, read_write> ways: array<vec4<f32>>; // displacements
 @group(0) @binding(14) var<storage, read> pairs: array<vec4<u32>>;
 @group(0) @binding(15) var<storage, read> planes: array<Plane>;
-@group(0) @binding(16) var<storage, read_write> found_spread: array<f32>; // spread
+@group(0) @binding(16) var<storage, read_write> found_spread: array<u32>; // spread
+@group(0) @binding(17) var<storage, read> vertex_ways: array<f32>;
+@group(0) @binding(18) var<storage, read> most: array<f32>; // vertex_moves
 
 // Words that are ordered as floats are, above 0.
 fn ordered(value: f32) -> u32 {
@@ -74,26 +76,22 @@ fn set_drift() {
 // around.
 @compute @workgroup_size(1)
 fn open_survey() {
-    decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], nearness.radius == 0.0);
+    decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], nearness.begun == 0u);
 }
 
-// Whether the list is to be made, and its radius. Arguments: guard word of what makes it, and that of the loop around.
+// Whether lists are to be made. Arguments: guard word of what makes it, and that of the loop around.
 @compute @workgroup_size(1)
 fn set_reach() {
     decisions[range.arguments.x] = 0u;
     if (decisions[range.arguments.y] == 0u) {
         return;
     }
-    found_spread[ACTIVE] = 0.0;
-    let motion = found_spread[MOTION];
-    let need = found_spread[NEED];
-    let demand = found_nearness[0].demand;
+    found_spread[PAST] = found_spread[ACTIVE];
+    found_spread[ACTIVE] = 0u;
+    found_nearness[0].radius = (1.0 + LEAST_MARGIN) * clearance.thickness;
     let tangled = atomicLoad(&own_meters[TANGLED]) > 0u;
-    if (need > found_nearness[0].radius - clearance.thickness || demand > clearance.capacity || tangled) {
-        let many = CROWD * f32(demand) > f32(clearance.capacity);
-        let lasting = select(LASTING, SHORT_LASTING, many);
-        let wanted = clearance.thickness + max(lasting * motion, LEAST_MARGIN * clearance.thickness);
-        found_nearness[0].radius = select(clearance.farthest, wanted, wanted < clearance.farthest);
+    let begins = found_nearness[0].begun == 0u;
+    if (begins || bitcast<f32>(found_spread[NEED]) > 0.0 || found_nearness[0].demand > clearance.capacity || tangled) {
         decisions[range.arguments.x] = 1u;
     }
 }
@@ -123,7 +121,15 @@ fn slow_down(invocation: Invocation) {
     let way = ways[v].xyz - nearness.drift;
     if (!driven(v)) {
         ways[v] = vec4<f32>(ways[v].xyz - left_by(rigid(holds[v]), (1.0 - nearness.part) * way), 0.0);
-    } else if (length(way) > 0.5 * SHARE * nearness.radius) {
+    } else if (length(way) > 0.5 * SHARE * clearance.farthest) {
+        atomicAdd(&own_meters[FORCED_VERTICES], 1u);
+    }
+}
+
+// What moves as it must was not slowed down, and may go too far all the same.
+@compute @workgroup_size(1)
+fn note_forced() {
+    if (running() && spread_words[EXCESS] > 0.0) {
         atomicAdd(&own_meters[FORCED_VERTICES], 1u);
     }
 }
@@ -131,16 +137,19 @@ fn slow_down(invocation: Invocation) {
 @compute @workgroup_size(GROUP)
 fn meter_pairs(invocation: Invocation) {
     let p = element(invocation);
-    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance <= 0.0) {
+    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance == 0.0) {
         return;
     }
+    // What is left alone has the normal that it had when it was looked at, and is no nearer than this.
+    let v = pairs[p].x;
+    let apart = max(planes[p].distance, -planes[p].distance - (vertex_ways[v] + most[v]));
     let share = shares(planes[p].kind, planes[p].weights);
     var moved = vec3<f32>();
     for (var k = 0u; k < 4u; k++) {
         moved += share[k] * displacements[pairs[p][k]].xyz;
     }
     let nearer = -dot(planes[p].normal, moved);
-    if (planes[p].distance - f32(clock.substeps) * nearer < planes[p].thickness) {
+    if (apart - f32(clock.substeps) * nearer < planes[p].thickness) {
         atomicMax(&spread[SPEED], bitcast<u32>(length(moved) / clock.h));
     }
 }
@@ -151,7 +160,7 @@ fn note_reach() {
     if (!running()) {
         return;
     }
-    let wanted = min(HASTE * found_spread[SPEED] * frame.dt / clearance.stride, f32(frame.most_substeps));
+    let wanted = min(HASTE * bitcast<f32>(found_spread[SPEED]) * frame.dt / clearance.stride, f32(frame.most_substeps));
     times[0].load = max(times[0].load, wanted * wanted / (frame.load_scale * frame.load_margin));
-    found_spread[SPEED] = 0.0;
+    found_spread[SPEED] = 0u;
 }

@@ -1,6 +1,6 @@
 //! Cells of a grid and their buckets.
 
-use glam::{IVec3, Vec3, Vec4};
+use glam::{IVec3, Vec3};
 
 use crate::engine::layout::element;
 use crate::engine::source::Source;
@@ -26,23 +26,10 @@ element! {
 element! {
     /// A triangle or an edge in its bucket.
     pub(crate) struct Sorted {
-        /// Its middle \[m\].
-        pub(crate) center: Vec3,
         /// Number of the triangle, or of the edge after all triangles.
         pub(crate) item: u32,
-        /// Half of its box \[m\].
-        pub(crate) half: Vec3,
         /// Its cell, packed.
         pub(crate) cell: u32,
-    }
-}
-
-impl Sorted {
-    /// Its middle and half of its box.
-    #[inline(always)]
-    pub(super) fn place(&self) -> [Vec4; 2] {
-        let words: [[f32; 4]; 2] = bytemuck::cast(*self);
-        words.map(|words| Vec4::from_array(words).with_w(0.0))
     }
 }
 

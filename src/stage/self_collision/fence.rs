@@ -114,9 +114,11 @@ static BEGIN_TALLY: Kernel = Kernel::new("begin_tally", &SOURCE, begin_tally_bod
 static FORGET_PUSHES: Kernel =
     Kernel::new("forget_pushes", &SOURCE, forget_pushes_body).aliases(&[("push_words", "pushes")]);
 /// Runs what follows where there are pairs.
-static OPEN_PAIRS: Kernel = Kernel::new("open_pairs", &SOURCE, open_pairs_body)
-    .pattern(Pattern::Group)
-    .aliases(&[("decisions", "guards"), ("found_nearness", "nearness"), ("found_spread", "spread")]);
+static OPEN_PAIRS: Kernel = Kernel::new("open_pairs", &SOURCE, open_pairs_body).pattern(Pattern::Group).aliases(&[
+    ("decisions", "guards"),
+    ("found_nearness", "nearness"),
+    ("found_spread", "spread"),
+]);
 
 /// A normal is a difference of positions over a distance that may be a thousandth of them, and that of nearly parallel
 /// edges turns with the rounding of their directions.
@@ -166,6 +168,10 @@ fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let mut touches = run.write::<u32>("touches")?;
     let mut bounds = run.write::<u32>("bounds")?;
     for p in listed(run, nearness) {
+        // It is too far apart for this substep.
+        if planes[p].distance < 0.0 {
+            continue;
+        }
         planes[p].distance = 0.0;
         let (plane, pair) = (planes[p], pairs[p]);
         let at = pair.map(|vertex| vertices[vertex as usize].position);
@@ -437,7 +443,7 @@ fn tally_body(run: &mut Run<'_>) -> Result<()> {
 fn begin_tally_body(run: &mut Run<'_>) -> Result<()> {
     run.write::<u32>("own_meters")?.part(0..meter::COUNT).fill(0);
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
-    found_nearness[0].radius = 0.0;
+    found_nearness[0].begun = 0;
     found_nearness[0].pairs = 0;
     run.write::<u32>("box_words")?.part(0..BOX).fill(0);
     run.write::<f32>("spread_words")?.part(0..spread::COUNT).fill(0.0);

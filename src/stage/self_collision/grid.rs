@@ -1,4 +1,5 @@
-//! Triangles and edges sorted into the cells of two grids: a counting sort by a hash of the cell.
+//! Triangles and edges sorted into the cells of two grids, for the search for crossings where tangles are resolved: a
+//! counting sort by a hash of the cell.
 //!
 //! Inextensible cloth has triangles and edges of known size, so that one cell for each is enough: what is near is in
 //! the 27 cells around, and there are no boxes and no tree. Cells share buckets; whoever looks into one compares the
@@ -46,7 +47,7 @@ static SCATTER_ITEMS: Kernel = Kernel::new("scatter_items", &SOURCE, scatter_ite
 /// Orders them.
 static RANK_ITEMS: Kernel = Kernel::new("rank_items", &SOURCE, rank_items_body)
     .pattern(Pattern::Scatter)
-    .aliases(&[("bucket_ends", "bucket_starts"), ("places", "boxes")]);
+    .aliases(&[("bucket_ends", "bucket_starts")]);
 
 /// Records the sort.
 pub(super) fn record(recorder: &mut Recorder<'_>) {
@@ -131,7 +132,6 @@ fn rank_items_body(run: &mut Run<'_>) -> Result<()> {
     let cells = run.read::<u32>("cells")?;
     let bucket_ends = run.read::<u32>("bucket_ends")?;
     let unordered = run.read::<u32>("unordered")?;
-    let places = run.read::<Extent>("places")?;
     let mut sorted = run.write::<Sorted>("sorted")?;
     for place in run.range() {
         let item = unordered[place];
@@ -140,8 +140,7 @@ fn rank_items_body(run: &mut Run<'_>) -> Result<()> {
         let first = if b > 0 { bucket_ends[b - 1] } else { 0 } as usize;
         let bucket = &unordered[first..bucket_ends[b] as usize];
         let rank = first + bucket.iter().filter(|other| **other < item).count();
-        let Extent { center, half, .. } = places[item as usize];
-        sorted[rank] = Sorted { center, item, half, cell };
+        sorted[rank] = Sorted { item, cell };
     }
     Ok(())
 }

@@ -12,13 +12,16 @@
 //! neighbors: with plots of 4 edges the largest |ρ_a − ρ_b| of `hang` 71 × 71 is 1.1 mm per substep, |u_a − u_b| 1.6;
 //! with plots of 8 edges it is 1.3 and 1.9. The means over all plots of 4 edges are 0.2 and 0.5.
 //!
-//! So every plot adds up what it and those whose boxes are within r may have come nearer in each substep (its *wear*).
-//! What was farther than r from it needs not be looked at: it cannot be nearer than r when it comes into that range,
-//! which boxes before and after a substep tell. Two plots have come nearer by the wear of either, so by the smaller.
-//! Every triangle is whole in one plot, with its corners and sides.
+//! **Wear.** Every vertex and every edge belongs to a plot that has it, and the plot's list has what was within its
+//! radius r of them when it was made. Since then the plot adds up what it and those whose boxes are within reach, the
+//! largest radius, may have come nearer in each substep (its *wear*). What was beyond it needs not be looked at: it
+//! cannot be nearer when it comes into that range, which boxes before and after a substep tell. So what is not listed
+//! is farther than r less the wear, and a plot needs another list when the wear of the substep to come may lead below
+//! the thickness. Each plot has a radius and a list of its own: most of a sheet moves little beside its neighbors, and
+//! is not searched where some of it is. Every triangle is whole in one plot, with its corners and sides.
 //!
-//! The same sum with the displacements that shall be committed is what makes the list complete for this substep. Where
-//! it is not, all ways are shortened by one common part, which is safe and rare: the list is made anew in time if the
+//! The same sum with the displacements that shall be committed is what makes lists complete for this substep. Where it
+//! is not enough, all ways are shortened by one common part, which is safe and rare: lists are made anew in time if the
 //! motion of the substep before asks for it. One survey per substep is enough for both.
 
 use glam::{Vec3, Vec4};
@@ -32,10 +35,17 @@ use crate::error::Result;
 use crate::stage::Recorder;
 use crate::stage::fields::{FAR, Vertex};
 use crate::stage::self_collision::closest::{self, Clearance, FLOOR, Nearness};
+use crate::stage::self_collision::meter;
 
 static SOURCE: Source =
     Source::new("plots", include_str!("../../../shaders/plots.wgsl")).shares(&[&closest::SOURCE]).constants(&[
         ("AHEAD", Constant::F32(AHEAD)),
+        ("BATCH", Constant::F32(BATCH)),
+        ("LASTING", Constant::F32(LASTING)),
+        ("SHORT_LASTING", Constant::F32(SHORT_LASTING)),
+        ("CROWD", Constant::F32(CROWD)),
+        ("LEAST_MARGIN", Constant::F32(LEAST_MARGIN)),
+        ("TANGLED", Constant::U32(meter::TANGLED)),
         ("STEADY", Constant::F32(STEADY)),
         ("ROUNDED", Constant::F32(ROUNDED)),
         ("CORNERS", Constant::U32(CORNERS as u32)),
@@ -45,14 +55,25 @@ static SOURCE: Source =
         ("EXCESS", Constant::U32(spread::EXCESS)),
     ]);
 
-/// How much farther than in the substep before vertices may go: changes of speed, and what projections add.
-pub(super) const AHEAD: f32 = 1.5;
+/// How much farther than in the substep before vertices may go: changes of speed, and what projections add. With 1.5 a
+/// heap of 71 × 71 is slowed down in 11 of 600 substeps where it meets the ground, and with 2.5 one of 24 × 24 never.
+pub(super) const AHEAD: f32 = 2.5;
+/// Substeps before the end of its list at which a plot gets another, where any does.
+const BATCH: f32 = 4.0;
+/// Substeps that a list should last for, if the relative motion stays as it is.
+const LASTING: f32 = 16.0;
+/// The same where pairs are many: a larger radius lists more of them than it saves lists.
+const SHORT_LASTING: f32 = 4.0;
+/// Pairs are many from one in so many of those that there is room for.
+const CROWD: f32 = 16.0;
+/// Least that a radius has beyond the thickness, as a part of it.
+pub(super) const LEAST_MARGIN: f32 = 0.5;
 /// Edges along the side of a plot.
 const SIDE: f32 = 4.0;
 /// Plots along the side of a block of them, which have numbers that follow each other.
 const BLOCK_SIDE: i64 = 4;
 /// Plots that are looked at together.
-const BLOCK: usize = (BLOCK_SIDE * BLOCK_SIDE) as usize;
+pub(super) const BLOCK: usize = (BLOCK_SIDE * BLOCK_SIDE) as usize;
 /// Most plots: each of them is compared with all blocks in every substep.
 const MOST_PLOTS: usize = 4096;
 /// Most blocks.
@@ -68,16 +89,18 @@ const ROUNDED: f32 = 4.8e-7;
 pub(super) mod spread {
     /// Largest relative motion of the substep \[m\].
     pub(in crate::stage::self_collision) const MOTION: u32 = 0;
-    /// Largest wear after the substep, with what may come \[m\].
+    /// By how much the wear of a plot after the substep, with what may come, is too large for its list \[m\].
     pub(in crate::stage::self_collision) const NEED: u32 = 1;
     /// Part by which ways must be shortened.
     pub(in crate::stage::self_collision) const EXCESS: u32 = 2;
     /// Largest relative speed of listed pairs in this frame \[m/s\].
     pub(in crate::stage::self_collision) const SPEED: u32 = 3;
-    /// Pairs that may touch in this substep.
+    /// Pairs that may touch in this substep,
     pub(in crate::stage::self_collision) const ACTIVE: u32 = 4;
+    /// and in the one before.
+    pub(in crate::stage::self_collision) const PAST: u32 = 5;
     /// Number of words.
-    pub(in crate::stage::self_collision) const COUNT: usize = 5;
+    pub(in crate::stage::self_collision) const COUNT: usize = 6;
 }
 
 element! {
@@ -99,17 +122,26 @@ element! {
 }
 
 element! {
-    /// Plots that are looked at together.
-    pub(crate) struct Block {
-        /// Lower corner of the box of their vertices, before and after the substep \[m\].
-        pub(crate) low: Vec4,
-        /// Upper corner \[m\].
-        pub(crate) high: Vec4,
+    /// The list of a plot.
+    pub(crate) struct Listing {
+        /// Radius within which its pairs are listed \[m\]; 0 where they are not.
+        pub(crate) radius: f32,
+        /// What may have come nearer to it since then \[m\].
+        pub(crate) wear: f32,
+        /// What came nearer to it in the substep before \[m\].
+        pub(crate) past: f32,
+        /// 1 where the list is made anew.
+        pub(crate) stale: u32,
+        /// Its triangles and edges, from the first to the one after the last, as items.
+        pub(crate) first_triangle: u32,
+        pub(crate) end_triangle: u32,
+        pub(crate) first_edge: u32,
+        pub(crate) end_edge: u32,
     }
 }
 
 /// Whether two boxes are within a reach of each other.
-fn near([low, high]: [Vec4; 2], [other_low, other_high]: [Vec4; 2], reach: Vec4) -> bool {
+pub(super) fn near([low, high]: [Vec4; 2], [other_low, other_high]: [Vec4; 2], reach: Vec4) -> bool {
     let gap = (low - other_high).max(other_low - high);
     gap.cmpgt(reach).bitmask() & 7 == 0
 }
@@ -130,40 +162,37 @@ impl Plot {
 static SURVEY_PLOTS: Kernel =
     Kernel::new("survey_plots", &SOURCE, survey_plots_body).pattern(Pattern::Scatter).amplification(1.0 / STEADY);
 /// Boxes around blocks of plots.
-static BOUND_BLOCKS: Kernel =
-    Kernel::new("bound_blocks", &SOURCE, bound_blocks_body).pattern(Pattern::Scatter).aliases(&[("surveyed", "plots")]);
+static BOUND_BLOCKS: Kernel = Kernel::new("bound_blocks", &SOURCE, bound_blocks_body).pattern(Pattern::Scatter);
 /// Relative motion of those that are near each other.
 static COMPARE_PLOTS: Kernel = Kernel::new("compare_plots", &SOURCE, compare_plots_body)
     .pattern(Pattern::Scatter)
     .aliases(&[("surveyed", "plots")]);
 /// Adds the motion of a substep to the wear, and remembers it for the next.
-static WEAR_PLOTS: Kernel = Kernel::new("wear_plots", &SOURCE, wear_plots_body)
-    .pattern(Pattern::Scatter)
-    .aliases(&[("wear_words", "plot_wear"), ("past_words", "plot_past")]);
-/// There is a new list.
-static RENEW_PLOTS: Kernel = Kernel::new("renew_plots", &SOURCE, renew_plots_body)
-    .pattern(Pattern::Scatter)
-    .aliases(&[("wear_words", "plot_wear")]);
+static WEAR_PLOTS: Kernel =
+    Kernel::new("wear_plots", &SOURCE, wear_plots_body).pattern(Pattern::Scatter).aliases(&[("worn", "listings")]);
+/// Plots that get another list, and its radius.
+static RENEW_PLOTS: Kernel =
+    Kernel::new("renew_plots", &SOURCE, renew_plots_body).pattern(Pattern::Scatter).aliases(&[("worn", "listings")]);
 
 /// Records the comparison of all plots.
 pub(super) fn compare(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&SURVEY_PLOTS, Domain::PLOTS);
-    let [plots, blocks] = [Domain::PLOTS, Domain::PLOT_BLOCKS].map(|domain| recorder.sizes().of(domain) as u32);
-    recorder.dispatch_range(&BOUND_BLOCKS, 0..blocks, [plots, 0, 0, 0]);
-    recorder.dispatch(&COMPARE_PLOTS, Domain::PLOTS);
+    let [plots, boxes] = [Domain::PLOTS, Domain::PLOT_BOXES].map(|domain| recorder.sizes().of(domain) as u32);
+    recorder.dispatch_range(&BOUND_BLOCKS, 0..boxes - plots, [plots, 0, 0, 0]);
+    recorder.dispatch_range(&COMPARE_PLOTS, 0..plots, [plots, 0, 0, 0]);
 }
 
-/// Blocks of so many plots.
-pub(super) fn blocks(plots: usize) -> usize {
-    plots.div_ceil(BLOCK)
+/// So many plots and their blocks.
+pub(super) fn boxes(plots: usize) -> usize {
+    plots + plots.div_ceil(BLOCK)
 }
 
-/// Records that the list is of now.
+/// Records which plots get another list.
 pub(super) fn renew(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&RENEW_PLOTS, Domain::PLOTS);
 }
 
-/// Records what plots are about to do, where there is no substep before.
+/// Records what plots are about to do, where no substep of the frame tells.
 pub(super) fn foresee(recorder: &mut Recorder<'_>) {
     compare(recorder);
     let plots = recorder.sizes().of(Domain::PLOTS) as u32;
@@ -182,8 +211,17 @@ pub(super) fn expected(vertices: usize) -> [usize; 2] {
     [plots, plots + 1 + 2 * vertices]
 }
 
-/// Plots of a cloth at rest, as words: where the vertices of each begin, then the vertices, its corners first.
-pub(super) fn words(positions: &[[f32; 3]], triangles: &[[u32; 3]], pieces: &[u32], edge: f32) -> (usize, Vec<u32>) {
+/// Plots of a cloth at rest.
+pub(super) struct Patches {
+    /// Where the vertices of each begin, then the vertices, its corners first.
+    pub(super) words: Vec<u32>,
+    /// Plot of every triangle.
+    pub(super) of: Vec<usize>,
+    pub(super) count: usize,
+}
+
+/// Plots of a cloth at rest. Vertices of no triangle are in the first.
+pub(super) fn patches(positions: &[[f32; 3]], triangles: &[[u32; 3]], pieces: &[u32], edge: f32) -> Patches {
     let mut side = SIDE * edge;
     // Pieces have plots of their own, unless they are as many as plots.
     let apart = pieces.iter().max().is_none_or(|last| (*last as usize) < MOST_PLOTS / 2);
@@ -207,8 +245,13 @@ pub(super) fn words(positions: &[[f32; 3]], triangles: &[[u32; 3]], pieces: &[u3
     };
     let count = plots.iter().max().map_or(0, |last| last + 1);
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut loose = vec![true; positions.len()];
     for (triangle, plot) in triangles.iter().zip(&plots) {
         members[*plot].extend(triangle);
+        triangle.iter().for_each(|corner| loose[*corner as usize] = false);
+    }
+    if let Some(first) = members.first_mut() {
+        first.extend((0..positions.len() as u32).filter(|vertex| loose[*vertex as usize]));
     }
     let mut words = Vec::with_capacity(count + 1 + 2 * positions.len());
     let mut end = count as u32 + 1;
@@ -221,7 +264,7 @@ pub(super) fn words(positions: &[[f32; 3]], triangles: &[[u32; 3]], pieces: &[u3
     }
     words.push(end);
     words.extend(members.into_iter().flatten());
-    (count, words)
+    Patches { words, of: plots, count }
 }
 
 /// Brings to the front of a list vertices that are far from each other, again and again the one that is farthest from
@@ -312,65 +355,80 @@ fn turning(corners: [(Vec4, Vec4); CORNERS], center: Vec4, motion: Vec4) -> Vec3
 }
 
 fn bound_blocks_body(run: &mut Run<'_>) -> Result<()> {
-    let plots = run.read::<Plot>("surveyed")?;
-    let mut plot_blocks = run.write::<Block>("plot_blocks")?;
+    let [count, ..] = run.arguments();
+    let count = count as usize;
+    let mut plots = run.write::<Plot>("plots")?;
     for b in run.range() {
-        let members = &plots[b * BLOCK..((b + 1) * BLOCK).min(plots.len())];
-        let low = members.iter().fold(Vec4::splat(FAR), |low, plot| low.min(plot.low));
-        let high = members.iter().fold(Vec4::splat(-FAR), |high, plot| high.max(plot.high));
-        plot_blocks[b] = Block { low, high };
+        let mut all = Plot { low: Vec4::splat(FAR), high: Vec4::splat(-FAR), ..Plot::default() };
+        for p in b * BLOCK..((b + 1) * BLOCK).min(count) {
+            all.low = all.low.min(plots[p].low);
+            all.high = all.high.max(plots[p].high);
+        }
+        plots[count + b] = all;
     }
     Ok(())
 }
 
+/// Plots that are near a box, in their order, as those of whole blocks that are.
+pub(super) fn each_near(plots: &[Plot], count: usize, own: [Vec4; 2], reach: Vec4, mut each: impl FnMut(usize)) {
+    for (b, block) in plots[count..].iter().enumerate() {
+        if !near(own, [block.low, block.high], reach) {
+            continue;
+        }
+        for q in b * BLOCK..((b + 1) * BLOCK).min(count) {
+            if near(own, [plots[q].low, plots[q].high], reach) {
+                each(q);
+            }
+        }
+    }
+}
+
 fn compare_plots_body(run: &mut Run<'_>) -> Result<()> {
+    let [count, ..] = run.arguments();
+    let count = count as usize;
     let clearance = run.one::<Clearance>("clearance")?;
     let nearness = run.one::<Nearness>("nearness")?;
     let plots = run.read::<Plot>("surveyed")?;
-    let plot_blocks = run.read::<Block>("plot_blocks")?;
-    let plot_wear = run.read::<f32>("plot_wear")?;
-    let plot_past = run.read::<f32>("plot_past")?;
+    let listings = run.read::<Listing>("listings")?;
     let mut plot_moves = run.write::<f32>("plot_moves")?;
     let mut spread = run.write::<u32>("spread")?;
-    let allowed = nearness.radius - FLOOR * clearance.thickness;
-    let reach = Vec4::splat(nearness.radius.max(clearance.thickness));
+    // That of all lists there can be: what pairs are left alone must not depend on when lists were made.
+    let reach = Vec4::splat(clearance.farthest.max(clearance.thickness));
     // Blocks near that of a plot; what they spare is too far away.
     let mut around = [0u16; MOST_BLOCKS];
-    let (mut count, mut home) = (0, usize::MAX);
+    let (mut blocks, mut home) = (0, usize::MAX);
     let (mut motion, mut need, mut excess) = (0.0f32, 0.0f32, 0.0f32);
     for p in run.range() {
         if p / BLOCK != home {
-            (home, count) = (p / BLOCK, 0);
-            let Block { low, high } = plot_blocks[home];
-            for (number, block) in plot_blocks.iter().enumerate() {
-                around[count] = number as u16;
-                count += usize::from(near([low, high], [block.low, block.high], reach));
+            (home, blocks) = (p / BLOCK, 0);
+            let Plot { low, high, .. } = plots[count + home];
+            for (number, block) in plots[count..].iter().enumerate() {
+                around[blocks] = number as u16;
+                blocks += usize::from(near([low, high], [block.low, block.high], reach));
             }
         }
-        let (own, worn) = (plots[p], plot_wear[p]);
+        let (own, list) = (plots[p], &listings[p]);
         let mut moves = 0.0f32;
-        for number in &around[..count] {
-            let block = &plot_blocks[*number as usize];
+        for number in &around[..blocks] {
+            let block = &plots[count + *number as usize];
             if !near([own.low, own.high], [block.low, block.high], reach) {
                 continue;
             }
             let first = *number as usize * BLOCK;
-            for q in first..(first + BLOCK).min(plots.len()) {
-                let other = &plots[q];
-                if !near([own.low, own.high], [other.low, other.high], reach) {
-                    continue;
-                }
-                let ahead = own.nearer(other);
-                let before = worn.min(plot_wear[q]);
-                moves = moves.max(ahead);
-                need = need.max(before + (1.0 + AHEAD) * ahead);
-                if before + ahead > allowed {
-                    excess = excess.max(1.0 - (allowed - before).max(0.0) / ahead);
+            for other in &plots[first..(first + BLOCK).min(count)] {
+                if near([own.low, own.high], [other.low, other.high], reach) {
+                    moves = moves.max(own.nearer(other));
                 }
             }
         }
+        let worn = list.wear + moves;
+        need = need.max((worn + AHEAD * moves) - (list.radius - clearance.thickness));
+        let allowed = list.radius - FLOOR * clearance.thickness;
+        if worn > allowed && moves > 0.0 {
+            excess = excess.max(1.0 - (allowed - list.wear).max(0.0) / moves);
+        }
         // What was left alone counts on that.
-        let most = (1.0 - FLOOR) * clearance.thickness + AHEAD * plot_past[p];
+        let most = (1.0 - FLOOR) * clearance.thickness + AHEAD * list.past;
         if nearness.pairs > 0 && moves > most {
             excess = excess.max(1.0 - most / moves);
         }
@@ -386,19 +444,32 @@ fn compare_plots_body(run: &mut Run<'_>) -> Result<()> {
 fn wear_plots_body(run: &mut Run<'_>) -> Result<()> {
     let [foreseen, ..] = run.arguments();
     let plot_moves = run.read::<f32>("plot_moves")?;
-    let mut wear_words = run.write::<f32>("wear_words")?;
-    let mut past_words = run.write::<f32>("past_words")?;
+    let mut worn = run.write::<Listing>("worn")?;
     for p in run.range() {
         if foreseen == 0 {
-            wear_words[p] += plot_moves[p];
+            worn[p].wear += plot_moves[p];
         }
-        past_words[p] = plot_moves[p];
+        worn[p].past = plot_moves[p];
     }
     Ok(())
 }
 
 fn renew_plots_body(run: &mut Run<'_>) -> Result<()> {
-    let range = run.range();
-    run.write::<f32>("wear_words")?.part(range).fill(0.0);
+    let clearance = run.one::<Clearance>("clearance")?;
+    let nearness = run.one::<Nearness>("nearness")?;
+    let own_meters = run.read::<u32>("own_meters")?;
+    let mut worn = run.write::<Listing>("worn")?;
+    let every = nearness.begun == 0 || nearness.demand > clearance.capacity || own_meters[meter::TANGLED as usize] > 0;
+    let many = CROWD * nearness.demand as f32 > clearance.capacity as f32;
+    let lasting = if many { SHORT_LASTING } else { LASTING };
+    for p in run.range() {
+        let list = &mut worn[p];
+        list.stale = 0;
+        if every || list.wear + BATCH * list.past > list.radius - clearance.thickness {
+            let wanted = clearance.thickness + (lasting * list.past).max(LEAST_MARGIN * clearance.thickness);
+            list.radius = if wanted < clearance.farthest { wanted } else { clearance.farthest };
+            (list.wear, list.stale) = (0.0, 1);
+        }
+    }
     Ok(())
 }
