@@ -6,6 +6,7 @@
 @group(0) @binding(3) var<storage, read_write> old_pairs: array<vec4<u32>>;
 @group(0) @binding(4) var<storage, read_write> old_loads: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> old_starts: array<u32>;
+@group(0) @binding(6) var<storage, read> found_spread: array<u32>; // spread
 
 // Keeps a list before another is made. Argument: number of owners, and one.
 @compute @workgroup_size(GROUP)
@@ -28,6 +29,11 @@ fn keep_pairs(invocation: Invocation) {
 fn carry_loads(invocation: Invocation) {
     let p = element(invocation);
     if (!running() || p >= min(range.end, nearness.pairs)) {
+        return;
+    }
+    // Nothing was pressed.
+    if (found_spread[PAST] == 0u) {
+        pair_loads[p] = vec4<f32>();
         return;
     }
     let pair = pairs[p];

@@ -14,7 +14,7 @@ struct Clearance {
 // their ways that vertices may go, part of the upper half of their thickness that pairs give up, rounds of the substep.
 struct Nearness {
     drift: vec3<f32>, radius: f32, inverse_cells: vec2<f32>, pairs: u32, demand: u32,
-    part: f32, yielded: f32, rounds: u32, padding: u32,
+    part: f32, yielded: f32, rounds: u32, begun: u32,
 }
 // A pair at the start of the substep: normal from the second to the first part, distance along it [m], weights of the
 // closest points, thickness that it keeps [m], kind.
@@ -97,9 +97,11 @@ fn closest_segments(a: vec3<f32>, b: vec3<f32>, c: vec3<f32>, d: vec3<f32>) -> v
             least = found;
         }
     }
-    let parallel = aa * ee - bb * bb;
-    if (parallel > SLANTED * aa * ee) {
-        let inside = vec2<f32>((bb * f - cc * ee) / parallel, (aa * f - bb * cc) / parallel);
+    // Products of cross products: differences of products of nearly parallel edges are rounding.
+    let across = cross(first, second);
+    let slant = dot(across, across);
+    if (slant > SLANTED * aa * ee) {
+        let inside = vec2<f32>(dot(across, cross(second, r)), dot(across, cross(first, r))) / slant;
         if (inside.x > 0.0 && inside.x < 1.0 && inside.y > 0.0 && inside.y < 1.0) {
             if (apart(r, first, second, inside) < TIE * least) {
                 best = inside;

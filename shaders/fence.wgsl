@@ -22,6 +22,7 @@
 @group(0) @binding(18) var<storage, read_write> found_nearness: array<Nearness>; // nearness
 @group(0) @binding(19) var<storage, read_write> box_words: array<u32>; // motion_box
 @group(0) @binding(20) var<storage, read_write> spread_words: array<f32>; // spread
+@group(0) @binding(21) var<storage, read> found_spread: array<u32>; // spread
 
 // Planes of the pairs at the start of the substep. The closest points give the normal, and the vertices the distance
 // along it, so that the plane separates the parts whatever rounding did to the points. A pair for which there is none
@@ -29,7 +30,8 @@
 @compute @workgroup_size(GROUP)
 fn aim_pairs(invocation: Invocation) {
     let p = element(invocation);
-    if (!running() || p >= min(range.end, nearness.pairs)) {
+    // Below 0 it is too far apart for this substep.
+    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance < 0.0) {
         return;
     }
     var plane = planes[p];
@@ -277,7 +279,7 @@ fn begin_tally() {
     for (var k = 0u; k < METERS; k++) {
         atomicStore(&own_meters[k], 0u);
     }
-    found_nearness[0].radius = 0.0;
+    found_nearness[0].begun = 0u;
     found_nearness[0].pairs = 0u;
     for (var k = 0u; k < BOX; k++) {
         box_words[k] = 0u;
@@ -302,7 +304,9 @@ fn forget_pushes(invocation: Invocation) {
 @compute @workgroup_size(1)
 fn open_pairs() {
     let own = range.arguments.x;
-    decisions[own] = select(0u, decisions[range.arguments.y], found_nearness[0].pairs > 0u);
+    let touch = found_spread[ACTIVE] > 0u || found_nearness[0].demand > clearance.capacity;
+    let begins = select(touch, found_nearness[0].pairs > 0u, range.arguments.z == START);
+    decisions[own] = select(0u, decisions[range.arguments.y], begins);
     if (decisions[own] == 0u) {
         return;
     }

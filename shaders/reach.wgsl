@@ -5,18 +5,19 @@
 @group(0) @binding(1) var<storage, read> displacements: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> holds: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> motion_box: array<atomic<u32>>;
-@group(0) @binding(4) var<storage, read_write> touches: array<u32>;
-@group(0) @binding(5) var<storage, read_write> bounds: array<f32>;
 @group(0) @binding(6) var<storage, read_write> box_words: array<u32>; // motion_box
 @group(0) @binding(7) var<storage, read_write> found_nearness: array<Nearness>; // nearness
 @group(0) @binding(8) var<storage, read_write> times: array<Clock>; // clock
-@group(0) @binding(9) var<storage, read_write> spread_words: array<f32>; // spread
+@group(0) @binding(9) var<storage, read> spread_words: array<f32>; // spread
 @group(0) @binding(10) var<storage, read_write> spread: array<atomic<u32>>;
 @group(0) @binding(11) var<storage, read_write> decisions: array<u32>; // guards
 @group(0) @binding(12) var<storage, read_write> own_meters: array<atomic<u32>>;
 @group(0) @binding(13) var<storage, read_write> ways: array<vec4<f32>>; // displacements
 @group(0) @binding(14) var<storage, read> pairs: array<vec4<u32>>;
 @group(0) @binding(15) var<storage, read> planes: array<Plane>;
+@group(0) @binding(16) var<storage, read_write> found_spread: array<u32>; // spread
+@group(0) @binding(17) var<storage, read> vertex_ways: array<f32>;
+@group(0) @binding(18) var<storage, read> most: array<f32>; // vertex_moves
 
 // Words that are ordered as floats are, above 0.
 fn ordered(value: f32) -> u32 {
@@ -29,18 +30,11 @@ fn disordered(word: u32) -> f32 {
 }
 
 // The box of all displacements, and that of those that nothing here can change. Both ends are maxima: of u and of −u.
-// Argument: 1 if nothing is known yet of what touches.
 @compute @workgroup_size(GROUP)
 fn bound_motion(invocation: Invocation) {
     let v = element(invocation);
     if (!running() || v >= range.end) {
         return;
-    }
-    if (range.arguments.x == 1u) {
-        touches[v] = 0u;
-        if (nearness.demand <= clearance.capacity) {
-            bounds[v] = FAR;
-        }
     }
     let u = displacements[v].xyz;
     let first = select(6u, 0u, driven(v));
@@ -78,25 +72,26 @@ fn set_drift() {
     }
 }
 
-// Whether the list is to be made, and its radius. Arguments: guard word of what makes it, and that of the loop around.
+// Where there is no list, nothing is known of motion. Arguments: guard word of what surveys it, and that of the loop
+// around.
+@compute @workgroup_size(1)
+fn open_survey() {
+    decisions[range.arguments.x] = select(0u, decisions[range.arguments.y], nearness.begun == 0u);
+}
+
+// Whether lists are to be made. Arguments: guard word of what makes it, and that of the loop around.
 @compute @workgroup_size(1)
 fn set_reach() {
     decisions[range.arguments.x] = 0u;
     if (decisions[range.arguments.y] == 0u) {
         return;
     }
-    let motion = spread_words[MOTION];
-    let need = spread_words[NEED];
-    spread_words[MOTION] = 0.0;
-    spread_words[NEED] = 0.0;
-    spread_words[EXCESS] = 0.0;
-    let demand = found_nearness[0].demand;
+    found_spread[PAST] = found_spread[ACTIVE];
+    found_spread[ACTIVE] = 0u;
+    found_nearness[0].radius = (1.0 + LEAST_MARGIN) * clearance.thickness;
     let tangled = atomicLoad(&own_meters[TANGLED]) > 0u;
-    if (need > found_nearness[0].radius - clearance.thickness || demand > clearance.capacity || tangled) {
-        let many = CROWD * f32(demand) > f32(clearance.capacity);
-        let lasting = select(LASTING, SHORT_LASTING, many);
-        let wanted = clearance.thickness + max(lasting * motion, LEAST_MARGIN * clearance.thickness);
-        found_nearness[0].radius = select(clearance.farthest, wanted, wanted < clearance.farthest);
+    let begins = found_nearness[0].begun == 0u;
+    if (begins || bitcast<f32>(found_spread[NEED]) > 0.0 || found_nearness[0].demand > clearance.capacity || tangled) {
         decisions[range.arguments.x] = 1u;
     }
 }
@@ -109,9 +104,6 @@ fn check_reach() {
         return;
     }
     let excess = spread_words[EXCESS];
-    spread_words[MOTION] = 0.0;
-    spread_words[NEED] = 0.0;
-    spread_words[EXCESS] = 0.0;
     if (excess > 0.0) {
         found_nearness[0].part = SHARE * (1.0 - excess);
         atomicAdd(&own_meters[SLOWED_VERTICES], clearance.vertices);
@@ -129,7 +121,15 @@ fn slow_down(invocation: Invocation) {
     let way = ways[v].xyz - nearness.drift;
     if (!driven(v)) {
         ways[v] = vec4<f32>(ways[v].xyz - left_by(rigid(holds[v]), (1.0 - nearness.part) * way), 0.0);
-    } else if (length(way) > 0.5 * SHARE * nearness.radius) {
+    } else if (length(way) > 0.5 * SHARE * clearance.farthest) {
+        atomicAdd(&own_meters[FORCED_VERTICES], 1u);
+    }
+}
+
+// What moves as it must was not slowed down, and may go too far all the same.
+@compute @workgroup_size(1)
+fn note_forced() {
+    if (running() && spread_words[EXCESS] > 0.0) {
         atomicAdd(&own_meters[FORCED_VERTICES], 1u);
     }
 }
@@ -137,16 +137,19 @@ fn slow_down(invocation: Invocation) {
 @compute @workgroup_size(GROUP)
 fn meter_pairs(invocation: Invocation) {
     let p = element(invocation);
-    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance <= 0.0) {
+    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance == 0.0) {
         return;
     }
+    // What is left alone has the normal that it had when it was looked at, and is no nearer than this.
+    let v = pairs[p].x;
+    let apart = max(planes[p].distance, -planes[p].distance - (vertex_ways[v] + most[v]));
     let share = shares(planes[p].kind, planes[p].weights);
     var moved = vec3<f32>();
     for (var k = 0u; k < 4u; k++) {
         moved += share[k] * displacements[pairs[p][k]].xyz;
     }
     let nearer = -dot(planes[p].normal, moved);
-    if (planes[p].distance - f32(clock.substeps) * nearer < planes[p].thickness) {
+    if (apart - f32(clock.substeps) * nearer < planes[p].thickness) {
         atomicMax(&spread[SPEED], bitcast<u32>(length(moved) / clock.h));
     }
 }
@@ -157,7 +160,7 @@ fn note_reach() {
     if (!running()) {
         return;
     }
-    let wanted = min(HASTE * spread_words[SPEED] * frame.dt / clearance.stride, f32(frame.most_substeps));
+    let wanted = min(HASTE * bitcast<f32>(found_spread[SPEED]) * frame.dt / clearance.stride, f32(frame.most_substeps));
     times[0].load = max(times[0].load, wanted * wanted / (frame.load_scale * frame.load_margin));
-    spread_words[SPEED] = 0.0;
+    found_spread[SPEED] = 0u;
 }

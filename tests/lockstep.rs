@@ -137,8 +137,7 @@ fn wind_and_areas_agree() {
     }
 }
 
-/// Sheets that lie on each other: the sort, the list, response and fence. Places within a bucket may be in any order,
-/// and what is sorted of them is equal.
+/// Sheets that lie on each other: plots, the list, response and fence.
 #[test]
 fn self_collision_agrees() {
     for gpu in gpus() {
@@ -148,14 +147,15 @@ fn self_collision_agrees() {
             let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 2000);
             let agreement = agreement.unwrap_or_else(|error| panic!("{} {size}: {error}", name(&gpu)));
             println!("{} own heap {size}: worst {}", name(&gpu), agreement.worst);
-            for kernel in ["scatter_items", "rank_items", "find_pairs", "press_pairs", "fence_trim", "calm_apply"] {
+            for kernel in ["find_pairs", "sift_pairs", "press_pairs", "fence_trim", "calm_apply", "compare_plots"] {
                 assert!(agreement.kernels.contains(&kernel), "{kernel}: {agreement:?}");
             }
         }
     }
 }
 
-/// Sheets that pass through each other: the search for crossings, and what draws them apart.
+/// Sheets that pass through each other: the sort, the search for crossings, and what draws them apart. Places within a
+/// bucket may be in any order, and what is sorted of them is equal.
 #[test]
 fn untangling_agrees() {
     for gpu in gpus() {
@@ -165,7 +165,7 @@ fn untangling_agrees() {
             let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, 2000);
             let agreement = agreement.unwrap_or_else(|error| panic!("{} {size}: {error}", name(&gpu)));
             println!("{} tangled {size}: worst {}", name(&gpu), agreement.worst);
-            for kernel in ["open_tangles", "seek_tangles", "note_tangles", "untangle"] {
+            for kernel in ["scatter_items", "rank_items", "open_tangles", "seek_tangles", "note_tangles", "untangle"] {
                 assert!(agreement.kernels.contains(&kernel), "{kernel}: {agreement:?}");
             }
         }

@@ -711,6 +711,8 @@ fn provoke(kernel: &str, fields: &mut Fields) {
             fields.get_mut::<f32>("meters").expect("words")[best] = 1e-3;
             fields.get_mut::<[f32; 4]>("sums").expect("vectors").iter_mut().for_each(|sum| sum[0] = 0.5);
         }
+        // Another order than that of the list before.
+        "rank_items" => fields.get_mut::<u32>("sorted").expect("words").fill(7),
         // More than one block before.
         "add_sums" => fields.get_mut::<u32>("block_sums").expect("words").iter_mut().for_each(|sum| *sum += 3),
         // Sums of a frame that was stopped.

@@ -171,12 +171,8 @@ fn structures_have_the_same_members_at_the_same_offsets() {
         ("grid", "Nearness", "pairs: u32, demand: u32", "demand: u32, pairs: u32"),
         ("grid", "Extent", "center: vec3<f32>, radius: f32, half:", "half: vec3<f32>, radius: f32, center:"),
         ("grid", "Sorted", "item: u32, cell: u32", "cell: u32, item: u32"),
-        (
-            "plots",
-            "Plot",
-            "middle: vec3<f32>, padding: f32, moved_middle:",
-            "moved_middle: vec3<f32>, padding: f32, middle:",
-        ),
+        ("plots", "Plot", "center: vec4<f32>, turn: vec4<f32>", "turn: vec4<f32>, center: vec4<f32>"),
+        ("plots", "Listing", "past: f32, stale: u32", "stale: u32, past: f32"),
         ("respond", "Plane", "thickness: f32, kind: u32", "kind: u32, thickness: f32"),
         ("chords", "YarnSweepLive", "slack: f32, chords_from: f32", "chords_from: f32, slack: f32"),
     ] {

@@ -93,7 +93,7 @@ pub struct Settings {
     /// iterations, 7 with bending), and 30 for each of `contact_rounds` where there are solids. The default holds 1 %
     /// in sheets of 71 × 71 vertices hung by two corners with explicit springs, and of 31 × 31 with implicit ones.
     ///
-    /// Where the cloth may touch itself there may be four times as many: a substep then costs 40 more, and 25 for each
+    /// Where the cloth may touch itself there may be four times as many: a substep then costs 45 more, and 26 for each
     /// of `contact_rounds`.
     pub dispatch_budget: u64,
 }

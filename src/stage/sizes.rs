@@ -66,6 +66,8 @@ impl Domain {
     pub const PLOT_WORDS: Self = Self::Counted(27);
     /// Words of a host's positions or velocities, where a filter takes them.
     pub const FILTERED: Self = Self::Counted(31);
+    /// Patches, then blocks of them.
+    pub const PLOT_BOXES: Self = Self::Counted(29);
 }
 
 impl Sizes {

@@ -16,10 +16,11 @@ use crate::error::Result;
 use crate::stage::Recorder;
 use crate::stage::self_collision::closest::{self, Clearance, Nearness};
 use crate::stage::self_collision::pairs::listed;
+use crate::stage::self_collision::plots::spread;
 
 static SOURCE: Source = Source::new("carry", include_str!("../../../shaders/carry.wgsl"))
     .shares(&[&closest::SOURCE])
-    .constants(&[("HALVINGS", Constant::U32(HALVINGS))]);
+    .constants(&[("HALVINGS", Constant::U32(HALVINGS)), ("PAST", Constant::U32(spread::PAST))]);
 
 /// Steps of a search among so many owners as words can count.
 const HALVINGS: u32 = 32;
@@ -27,7 +28,9 @@ const HALVINGS: u32 = 32;
 /// Keeps a list before another is made.
 static KEEP_PAIRS: Kernel = Kernel::new("keep_pairs", &SOURCE, keep_pairs_body).pattern(Pattern::Scatter);
 /// Gives the pairs of a new list what they had in the one before.
-static CARRY_LOADS: Kernel = Kernel::new("carry_loads", &SOURCE, carry_loads_body).pattern(Pattern::Scatter);
+static CARRY_LOADS: Kernel = Kernel::new("carry_loads", &SOURCE, carry_loads_body)
+    .pattern(Pattern::Scatter)
+    .aliases(&[("found_spread", "spread")]);
 
 /// Records what comes before a list is made.
 pub(super) fn keep(recorder: &mut Recorder<'_>) {
@@ -52,7 +55,8 @@ fn keep_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let mut old_pairs = run.write::<[u32; 4]>("old_pairs")?;
     let mut old_loads = run.write::<[f32; 4]>("old_loads")?;
     let mut old_starts = run.write::<u32>("old_starts")?;
-    for k in run.range() {
+    let range = run.range();
+    for k in range.start..range.end.min(nearness.pairs.max(owners) as usize) {
         if k < nearness.pairs as usize {
             old_pairs[k] = pairs[k];
             old_loads[k] = pair_loads[k];
@@ -74,6 +78,12 @@ fn carry_loads_body(run: &mut Run<'_>) -> Result<()> {
     let old_loads = run.read::<[f32; 4]>("old_loads")?;
     let old_starts = run.read::<u32>("old_starts")?;
     let mut pair_loads = run.write::<[f32; 4]>("pair_loads")?;
+    let found_spread = run.read::<u32>("found_spread")?;
+    if found_spread[spread::PAST as usize] == 0 {
+        // Nothing was pressed.
+        listed(run, nearness).for_each(|p| pair_loads[p] = [0.0; 4]);
+        return Ok(());
+    }
     for p in listed(run, nearness) {
         let mut owner = pairs[p][0];
         if p as u32 >= pair_starts[clearance.vertices as usize] {

@@ -85,7 +85,7 @@ element! {
     pub(crate) struct Nearness {
         /// Motion that all vertices have in common \[m\].
         pub(crate) drift: Vec3,
-        /// Radius within which pairs are listed \[m\].
+        /// Least radius within which pairs are listed, which sums of whole numbers are measured by \[m\].
         pub(crate) radius: f32,
         /// Inverse size of the cells of triangles and of edges \[1/m\].
         pub(crate) inverse_cells: Vec2,
@@ -99,7 +99,8 @@ element! {
         pub(crate) yielded: f32,
         /// Rounds of the substep.
         pub(crate) rounds: u32,
-        pub(crate) padding: u32,
+        /// 0 where a frame begins, and nothing is known.
+        pub(crate) begun: u32,
     }
 }
 
@@ -175,9 +176,11 @@ pub(super) fn closest_segments([a, b, c, d]: [Vec3; 4]) -> Vec2 {
             (best, least) = (other, found);
         }
     }
-    let parallel = aa * ee - bb * bb;
-    if parallel > SLANTED * aa * ee {
-        let inside = Vec2::new((bb * f - cc * ee) / parallel, (aa * f - bb * cc) / parallel);
+    // Products of cross products: differences of products of nearly parallel edges are rounding.
+    let across = first.cross(second);
+    let slant = across.length_squared();
+    if slant > SLANTED * aa * ee {
+        let inside = Vec2::new(across.dot(second.cross(r)), across.dot(first.cross(r))) / slant;
         let within = inside.x > 0.0 && inside.x < 1.0 && inside.y > 0.0 && inside.y < 1.0;
         if within && apart(inside) < TIE * least {
             best = inside;

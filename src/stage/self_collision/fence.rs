@@ -48,6 +48,7 @@ static SOURCE: Source =
         ("YIELDING", Constant::F32(YIELDING)),
         ("BOX", Constant::U32(BOX as u32)),
         ("SPREADS", Constant::U32(spread::COUNT as u32)),
+        ("ACTIVE", Constant::U32(spread::ACTIVE)),
         ("METERS", Constant::U32(meter::COUNT as u32)),
     ]);
 
@@ -67,12 +68,12 @@ const FIRST_YIELDED: f32 = 1.0 / 64.0;
 /// How many times more that is in each that follows.
 const YIELDING: f32 = 2.0;
 
-/// What begins where there are pairs: a substep,
+/// What begins: a substep, where there are pairs,
 pub(super) const START: u32 = 1;
-/// a round,
+/// a round, where some of them may touch in this substep,
 pub(super) const ROUND: u32 = 2;
-/// or neither.
-pub(super) const END: u32 = 0;
+/// or something else there.
+pub(super) const TOUCH: u32 = 0;
 
 /// What the fence did to a vertex: shortened its way.
 const TRIMMED: f32 = 1.0;
@@ -113,9 +114,11 @@ static BEGIN_TALLY: Kernel = Kernel::new("begin_tally", &SOURCE, begin_tally_bod
 static FORGET_PUSHES: Kernel =
     Kernel::new("forget_pushes", &SOURCE, forget_pushes_body).aliases(&[("push_words", "pushes")]);
 /// Runs what follows where there are pairs.
-static OPEN_PAIRS: Kernel = Kernel::new("open_pairs", &SOURCE, open_pairs_body)
-    .pattern(Pattern::Group)
-    .aliases(&[("decisions", "guards"), ("found_nearness", "nearness")]);
+static OPEN_PAIRS: Kernel = Kernel::new("open_pairs", &SOURCE, open_pairs_body).pattern(Pattern::Group).aliases(&[
+    ("decisions", "guards"),
+    ("found_nearness", "nearness"),
+    ("found_spread", "spread"),
+]);
 
 /// A normal is a difference of positions over a distance that may be a thousandth of them, and that of nearly parallel
 /// edges turns with the rounding of their directions.
@@ -127,7 +130,7 @@ pub(super) fn begin(recorder: &mut Recorder<'_>) {
     recorder.dispatch(&FORGET_PUSHES, Domain::PUSHES);
 }
 
-/// Records what runs only where there are pairs.
+/// Records what runs only where there are pairs, or where some of them may touch.
 pub(super) fn where_pairs(recorder: &mut Recorder<'_>, beginning: u32, body: impl FnOnce(&mut Recorder<'_>)) {
     let open = |recorder: &mut Recorder<'_>, own: u32| {
         let arguments = [own, recorder.guard(), beginning, 0];
@@ -165,6 +168,10 @@ fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let mut touches = run.write::<u32>("touches")?;
     let mut bounds = run.write::<u32>("bounds")?;
     for p in listed(run, nearness) {
+        // It is too far apart for this substep.
+        if planes[p].distance < 0.0 {
+            continue;
+        }
         planes[p].distance = 0.0;
         let (plane, pair) = (planes[p], pairs[p]);
         let at = pair.map(|vertex| vertices[vertex as usize].position);
@@ -436,7 +443,7 @@ fn tally_body(run: &mut Run<'_>) -> Result<()> {
 fn begin_tally_body(run: &mut Run<'_>) -> Result<()> {
     run.write::<u32>("own_meters")?.part(0..meter::COUNT).fill(0);
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
-    found_nearness[0].radius = 0.0;
+    found_nearness[0].begun = 0;
     found_nearness[0].pairs = 0;
     run.write::<u32>("box_words")?.part(0..BOX).fill(0);
     run.write::<f32>("spread_words")?.part(0..spread::COUNT).fill(0.0);
@@ -453,10 +460,14 @@ fn forget_pushes_body(run: &mut Run<'_>) -> Result<()> {
 
 fn open_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let [own, parent, beginning, _] = run.arguments();
+    let clearance = run.one::<Clearance>("clearance")?;
+    let found_spread = run.read::<u32>("found_spread")?;
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let mut decisions = run.write::<u32>("decisions")?;
     let near = &mut found_nearness[0];
-    decisions[own as usize] = if near.pairs > 0 { decisions[parent as usize] } else { 0 };
+    let touch = found_spread[spread::ACTIVE as usize] > 0 || near.demand > clearance.capacity;
+    let begins = if beginning == START { near.pairs > 0 } else { touch };
+    decisions[own as usize] = if begins { decisions[parent as usize] } else { 0 };
     if decisions[own as usize] == 0 {
         return Ok(());
     }

@@ -1,4 +1,5 @@
-//! Triangles and edges sorted into the cells of two grids: a counting sort by a hash of the cell.
+//! Triangles and edges sorted into the cells of two grids, for the search for crossings where tangles are resolved: a
+//! counting sort by a hash of the cell.
 //!
 //! Inextensible cloth has triangles and edges of known size, so that one cell for each is enough: what is near is in
 //! the 27 cells around, and there are no boxes and no tree. Cells share buckets; whoever looks into one compares the

@@ -2,17 +2,21 @@
 //!
 //! **The theorem.** Let x be the positions at the start of a substep and u the displacements, and let the list hold
 //! every vertex and triangle and every two edges of the drawn triangulation, without a common vertex, that were at most
-//! r apart when it was made, D ago. If nothing touches at x, and
+//! r apart when it was made. If nothing touches at x, and
 //!
-//! 1. the vertices of parts that may meet moved by less than r relative to each other since then, |D_v + u_v − D_w −
-//!    u_w| < r, and
-//! 2. for every listed pair there is a plane between its parts at x that no vertex of it goes beyond,
+//! 1. the parts of what is not listed came nearer by less than r − f since then, f > 0, this substep included, and
+//! 2. for every listed pair there is a plane between its parts at x that no vertex of it goes beyond, or its parts are
+//!    farther apart at x than they come nearer in this substep, by f,
 //!
-//! then nothing touches on x + τu, 0 ≤ τ ≤ 1. What is not listed was more than r apart, and its points, convex
-//! combinations of vertices, came nearer by less than r. The parts of a listed pair stay in their half-spaces. And
-//! triangles that share a vertex can only begin to meet by a pair without a common vertex, which is listed. ∎
+//! then nothing touches on x + τu, 0 ≤ τ ≤ 1. What is not listed was more than r apart. The parts of a listed pair
+//! stay in their half-spaces, or too far from each other. And triangles that share a vertex can only begin to meet by a
+//! pair without a common vertex, which is listed. ∎
 //!
-//! So a list serves for as long as 1 holds: parts of the cloth that move together ask for no other (`plots.rs`).
+//! r, and when the list was made, are those of the patch that the vertex belongs to, or the first of the two edges.
+//!
+//! How much nearer two parts came is known from patches of the cloth, and what they do as rigid bodies does not count
+//! (`plots.rs`). So a list serves for many substeps where neighbors move alike, and most of it, which is too far apart
+//! to touch in a substep, costs a look (`sift.rs`).
 //!
 //! Two mechanisms, because one cannot do both:
 //!
@@ -21,7 +25,7 @@
 //! - **fence** (`fence.rs`): half-spaces per vertex that make 1 and 2 hold whatever was reached. It comes last.
 //!
 //! ```text
-//! predict → elastic → list, if stale → planes → what pressed before
+//! predict → elastic → list, if stale → planes → sift → what pressed before
 //!    → project → solids → respond → fence ─┬─ within the limit: commit → calm
 //!         ▲                                │
 //!         └────────────────────────────────┘  `contact_rounds` times at most
@@ -45,7 +49,7 @@
 //! | symbol | name | unit |
 //! |---|---|---|
 //! | h, μ | `clearance.thickness`, `friction` | m; 1 |
-//! | r, ū | `nearness.radius`, `drift` | m |
+//! | r, ū | `listings.radius`, `nearness.drift` | m |
 //! | n, d, h of a pair | `planes` | 1; m |
 //! | how far a vertex lies behind the nearest of its side | `offsets` | m |
 //! | friction, pressed | `pair_loads` | m |
@@ -60,6 +64,7 @@ mod plots;
 mod reach;
 mod respond;
 mod scan;
+mod sift;
 mod untangle;
 
 use crate::engine::fields::{Domain, Fields, Inputs, Sizes, Spec};
@@ -99,9 +104,14 @@ pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<u32>("motion_box", Domain::Fixed(reach::BOX), "boxes of displacements, ordered as words").exact(),
     Spec::of::<f32>("spread", Domain::Fixed(plots::spread::COUNT), "relative motion of plots").floor(magnitude::rest),
     Spec::of::<u32>("plot_words", Domain::PLOT_WORDS, "vertices of plots").exact(),
-    Spec::of::<plots::Plot>("plots", Domain::PLOTS, "boxes of plots and of their motion [m]").floor(magnitude::rest),
-    Spec::of::<[f32; 4]>("list_places", Domain::TOUCHING, "positions where the list was made [m]"),
+    Spec::of::<plots::Plot>("plots", Domain::PLOT_BOXES, "boxes of plots and of their motion, then of blocks [m]")
+        .floor(magnitude::rest),
+    Spec::of::<f32>("plot_moves", Domain::PLOTS, "what came nearer to a plot in a substep [m]").floor(magnitude::rest),
+    Spec::of::<plots::Listing>("listings", Domain::PLOTS, "lists of plots: radius and wear [m]").floor(magnitude::rest),
+    Spec::of::<u32>("owner_plots", Domain::OWNERS, "plot of every vertex and edge").exact(),
     Spec::of::<f32>("extents", Domain::Fixed(4), "largest radius of triangles and of edges [m]"),
+    Spec::of::<f32>("vertex_moves", Domain::TOUCHING, "most that came nearer to the plots of a vertex [m]"),
+    Spec::of::<f32>("vertex_ways", Domain::TOUCHING, "sums of it since pairs were listed, but for the last [m]"),
     Spec::of::<[u32; 4]>("features", Domain::ITEMS, "corners of triangles, then ends of edges and what is beside")
         .exact(),
     Spec::of::<Extent>("boxes", Domain::ITEMS, "boxes of triangles and edges [m]"),
@@ -206,7 +216,7 @@ pub struct SelfCollision {
 
 impl Default for SelfCollision {
     fn default() -> Self {
-        Self { thickness: 0.002, friction: 0.3, pairs_per_vertex: 32.0, tangles: Tangles::default() }
+        Self { thickness: 0.002, friction: 0.3, pairs_per_vertex: 64.0, tangles: Tangles::default() }
     }
 }
 
@@ -229,7 +239,7 @@ pub struct SelfReport {
     pub forced: u32,
     /// Vertices that were moved into a solid, because cloth was in the way.
     pub pinched: u32,
-    /// Lists of pairs that were made.
+    /// Substeps in which lists of pairs were made, for all of the cloth or for some of its patches.
     pub rebuilds: u32,
     /// Vertices that belonged to a crossing when these were last looked for: at the start of the frame, or, if there
     /// were any, of its last substep. Only [`Tangles::Resolve`] looks for them.
@@ -350,8 +360,8 @@ impl Sizes {
             return self;
         }
         let triangles = mesh.triangles();
-        let (plots, words) = plots_of(mesh, &triangles);
-        self.with_pairs(surface_edges(&triangles).len(), [plots, words.len()], settings)
+        let plots = plots_of(mesh, &triangles);
+        self.with_pairs(surface_edges(&triangles).len(), [plots.count, plots.words.len()], settings)
     }
 
     /// The same from counts alone. Pieces of cloth without handles have at most V + T drawn edges (Euler).
@@ -374,6 +384,7 @@ impl Sizes {
             .with(Domain::PUSHES, 4 * vertices)
             .with(Domain::OWN_METERS, meter::COUNT)
             .with(Domain::PLOTS, plots)
+            .with(Domain::PLOT_BOXES, plots::boxes(plots))
             .with(Domain::PLOT_WORDS, words)
     }
 
@@ -383,11 +394,11 @@ impl Sizes {
     }
 }
 
-/// Plots of a mesh: their number and their words.
-fn plots_of(mesh: &Mesh, triangles: &[[u32; 3]]) -> (usize, Vec<u32>) {
+/// Plots of a mesh.
+fn plots_of(mesh: &Mesh, triangles: &[[u32; 3]]) -> plots::Patches {
     let pieces = pieces(mesh.vertex_count(), triangles);
     let edge = mesh.edges().iter().map(|edge| edge.rest).sum::<f32>() / mesh.edge_count().max(1) as f32;
-    plots::words(mesh.positions(), triangles, &pieces, edge)
+    plots::patches(mesh.positions(), triangles, &pieces, edge)
 }
 
 /// Connected piece of every vertex, by the lowest vertex of it.
@@ -431,20 +442,51 @@ pub(crate) fn fill(mesh: &Mesh, start: &[[f32; 3]], settings: &SelfCollision, fi
         return Ok(());
     }
     let crossings = check_tangles(mesh, start, settings)?;
-    let edges = surface_edges(&triangles);
-    let thirds = third_corners(&triangles, &edges);
-    let edges = edges.iter().zip(thirds).map(|(&[a, b], [c, d])| [a, b, c, d]);
-    let features = triangles.iter().map(|&[a, b, c]| [a, b, c, c]).chain(edges);
-    for (row, feature) in fields.get_mut::<[u32; 4]>("features")?.iter_mut().zip(features) {
-        *row = feature;
-    }
-    fields.get_mut::<u32>("plot_words")?.copy_from_slice(&plots_of(mesh, &triangles).1);
+    fill_plots(mesh, &triangles, fields)?;
     let pieces = pieces(mesh.vertex_count(), &triangles);
     let places = fields.get_mut::<[f32; 4]>("rest_places")?;
     for (vertex, (place, [x, y, z])) in places.iter_mut().zip(mesh.positions()).enumerate() {
         *place = [*x, *y, *z, (2 * pieces[vertex]) as f32];
     }
     flag_tangles(&crossings, fields)
+}
+
+/// Fills what is said of plots, and triangles and edges in their order.
+fn fill_plots(mesh: &Mesh, triangles: &[[u32; 3]], fields: &mut Fields) -> Result<()> {
+    let plots::Patches { words, of, count } = plots_of(mesh, triangles);
+    let edges = surface_edges(triangles);
+    let thirds = third_corners(triangles, &edges);
+    let mut owners = vec![0; mesh.vertex_count()];
+    let mut edge_plots = vec![usize::MAX; edges.len()];
+    for (&[a, b, c], plot) in triangles.iter().zip(&of) {
+        for [a, b] in [[a, b], [b, c], [c, a]] {
+            owners[a as usize] = *plot as u32;
+            if let Ok(edge) = edges.binary_search(&[a.min(b), a.max(b)]) {
+                edge_plots[edge] = *plot;
+            }
+        }
+    }
+    let corners = triangles.iter().zip(&of).map(|(&[a, b, c], plot)| (*plot, [a, b, c, c]));
+    let ends = edges.iter().zip(thirds).zip(edge_plots).map(|((&[a, b], [c, d]), plot)| (plot, [a, b, c, d]));
+    let (mut corners, mut ends): (Vec<_>, Vec<_>) = (corners.collect(), ends.collect());
+    corners.sort_by_key(|(plot, _)| *plot);
+    ends.sort_by_key(|(plot, _)| *plot);
+    let listings = fields.get_mut::<plots::Listing>("listings")?;
+    for (plot, list) in listings.iter_mut().enumerate().take(count) {
+        let before = |items: &[(usize, [u32; 4])], plot: usize| items.partition_point(|(of, _)| *of < plot) as u32;
+        let first = corners.len() as u32;
+        (list.first_triangle, list.end_triangle) = (before(&corners, plot), before(&corners, plot + 1));
+        (list.first_edge, list.end_edge) = (first + before(&ends, plot), first + before(&ends, plot + 1));
+    }
+    owners.extend(ends.iter().map(|(plot, _)| *plot as u32));
+    for (row, plot) in fields.get_mut::<u32>("owner_plots")?.iter_mut().zip(owners) {
+        *row = plot;
+    }
+    for (row, (_, feature)) in fields.get_mut::<[u32; 4]>("features")?.iter_mut().zip(corners.into_iter().chain(ends)) {
+        *row = feature;
+    }
+    fields.get_mut::<u32>("plot_words")?.copy_from_slice(&words);
+    Ok(())
 }
 
 /// Says in the fields which vertices belong to crossings, and which do not any more.
@@ -537,19 +579,24 @@ pub(crate) struct Detect {
 impl Stage for Detect {
     fn record(&self, recorder: &mut Recorder<'_>) {
         reach::where_stale(recorder, |recorder| {
-            grid::record(recorder);
             if self.resolves {
+                grid::record(recorder);
                 untangle::record(recorder);
             }
             carry::keep(recorder);
             pairs::record(recorder);
             carry::carry(recorder);
+            sift::restart(recorder);
         });
         fence::where_pairs(recorder, fence::START, |recorder| {
-            reach::drift(recorder);
+            sift::recall(recorder);
             recorder.dispatch(&fence::AIM_PAIRS, Domain::PAIRS);
+            sift::record(recorder);
             reach::meter(recorder);
-            respond::resume(recorder);
+            fence::where_pairs(recorder, fence::TOUCH, |recorder| {
+                reach::drift(recorder);
+                respond::resume(recorder);
+            });
         });
     }
 }
@@ -583,10 +630,11 @@ pub(crate) struct Calm;
 
 impl Stage for Calm {
     fn record(&self, recorder: &mut Recorder<'_>) {
-        fence::where_pairs(recorder, fence::END, |recorder| {
+        fence::where_pairs(recorder, fence::TOUCH, |recorder| {
             respond::calm(recorder);
             recorder.dispatch(&fence::CHECK_FORCED, Domain::PAIRS);
             recorder.dispatch(&fence::TALLY, Domain::VERTICES);
         });
+        plots::wear(recorder);
     }
 }

@@ -1,11 +1,11 @@
 //! How far parts of the cloth are about to move, and what follows from it: when the list of pairs is made, and of what
 //! radius; how many substeps the next frame has; and, as a last resort, a part by which all ways are shortened.
 //!
-//! **The list** is made anew where parts that are not listed may have come nearer than the thickness
-//! ([`super::plots`]), at the start of a frame, while anything is tangled, and where the last one had not enough room.
-//! Its radius is the thickness and ten times the relative motion of this substep, so that it lasts for some substeps,
-//! and at most 0.7 of the shortest edge. A resting stack of six sheets then has 9 pairs per vertex, where a radius of 4
-//! h lists 41.
+//! **Lists** are made anew for plots where what is not listed may come nearer than the thickness in this substep,
+//! judged by the one before ([`super::plots`]), and for all of them at the start of a frame, while anything is tangled,
+//! and where the last ones had not enough room. A radius is the thickness and 16 times the relative motion of a
+//! substep, so that a list lasts for some substeps, four times where pairs are many, and at most 0.7 of the shortest
+//! edge.
 //!
 //! **Substeps** follow the relative speed of what is listed, not that of the cloth: a sheet that swings alone has those
 //! that its load asks for.
@@ -21,26 +21,24 @@ use crate::engine::program::{Kernel, Pattern};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::stage::Recorder;
-use crate::stage::fields::{Clock, FAR, Frame, Vertex};
+use crate::stage::fields::{Clock, Frame, Vertex};
 use crate::stage::freedom::{left_by, rigid};
 use crate::stage::self_collision::closest::{self, Clearance, Nearness, Plane, SHARE, shares};
 use crate::stage::self_collision::meter;
 use crate::stage::self_collision::pairs::listed;
-use crate::stage::self_collision::plots::{self, spread};
+use crate::stage::self_collision::plots::{self, LEAST_MARGIN, spread};
 use crate::vector::{padded, xyz};
 
 static SOURCE: Source =
     Source::new("reach", include_str!("../../../shaders/reach.wgsl")).shares(&[&closest::SOURCE]).constants(&[
         ("BOX", Constant::U32(BOX as u32)),
-        ("LASTING", Constant::F32(LASTING)),
-        ("SHORT_LASTING", Constant::F32(SHORT_LASTING)),
-        ("CROWD", Constant::F32(CROWD)),
-        ("LEAST_MARGIN", Constant::F32(LEAST_MARGIN)),
         ("HASTE", Constant::F32(HASTE)),
-        ("MOTION", Constant::U32(spread::MOTION)),
+        ("LEAST_MARGIN", Constant::F32(LEAST_MARGIN)),
         ("NEED", Constant::U32(spread::NEED)),
         ("EXCESS", Constant::U32(spread::EXCESS)),
         ("SPEED", Constant::U32(spread::SPEED)),
+        ("ACTIVE", Constant::U32(spread::ACTIVE)),
+        ("PAST", Constant::U32(spread::PAST)),
         ("SLOWED_VERTICES", Constant::U32(meter::SPEED_LIMITED)),
         ("FORCED_VERTICES", Constant::U32(meter::FORCED)),
         ("TANGLED", Constant::U32(meter::TANGLED)),
@@ -48,14 +46,6 @@ static SOURCE: Source =
 
 /// Words of two boxes: largest u and −u of vertices that must move as they do, then of all.
 pub(super) const BOX: usize = 12;
-/// Substeps that a list should last for, if the relative motion stays as it is.
-const LASTING: f32 = 10.0;
-/// The same where pairs are many: a larger radius lists more of them than it saves lists.
-const SHORT_LASTING: f32 = 4.0;
-/// Pairs are many from one in so many of those that there is room for.
-const CROWD: f32 = 8.0;
-/// Least that the radius has beyond the thickness, as a part of it.
-const LEAST_MARGIN: f32 = 0.5;
 /// What the next frame is prepared for, as a multiple of this frame's speed.
 const HASTE: f32 = 1.25;
 
@@ -65,9 +55,12 @@ static BOUND_MOTION: Kernel = Kernel::new("bound_motion", &SOURCE, bound_motion_
 static SET_DRIFT: Kernel = Kernel::new("set_drift", &SOURCE, set_drift_body)
     .pattern(Pattern::Group)
     .aliases(&[("box_words", "motion_box"), ("found_nearness", "nearness")]);
-/// Whether the list is of use, and the radius of the next.
+/// Whether nothing is known yet of motion: the frame begins.
+static OPEN_SURVEY: Kernel =
+    Kernel::new("open_survey", &SOURCE, open_survey_body).pattern(Pattern::Group).aliases(&[("decisions", "guards")]);
+/// Whether all lists are of use.
 static SET_REACH: Kernel = Kernel::new("set_reach", &SOURCE, set_reach_body).pattern(Pattern::Group).aliases(&[
-    ("spread_words", "spread"),
+    ("found_spread", "spread"),
     ("found_nearness", "nearness"),
     ("decisions", "guards"),
 ]);
@@ -80,30 +73,39 @@ static CHECK_REACH: Kernel = Kernel::new("check_reach", &SOURCE, check_reach_bod
 /// Shortens all ways.
 static SLOW_DOWN: Kernel =
     Kernel::new("slow_down", &SOURCE, slow_down_body).pattern(Pattern::Scatter).aliases(&[("ways", "displacements")]);
+/// Counts that something went too far all the same: it moves as it must.
+static NOTE_FORCED: Kernel = Kernel::new("note_forced", &SOURCE, note_forced_body)
+    .pattern(Pattern::Group)
+    .aliases(&[("spread_words", "spread")]);
 /// Relative speed of listed pairs that touch within a frame if they go on as they do.
-static METER_PAIRS: Kernel = Kernel::new("meter_pairs", &SOURCE, meter_pairs_body).pattern(Pattern::Scatter);
+static METER_PAIRS: Kernel = Kernel::new("meter_pairs", &SOURCE, meter_pairs_body)
+    .pattern(Pattern::Scatter)
+    .aliases(&[("most", "vertex_moves")]);
 /// Substeps of the next frame by the speed of this one.
 static NOTE_REACH: Kernel = Kernel::new("note_reach", &SOURCE, note_reach_body)
     .pattern(Pattern::Group)
-    .aliases(&[("spread_words", "spread"), ("times", "clock")]);
+    .aliases(&[("found_spread", "spread"), ("times", "clock")]);
 
 /// Records `make` where the list is to be made, after the prediction.
 pub(super) fn where_stale(recorder: &mut Recorder<'_>, make: impl FnOnce(&mut Recorder<'_>)) {
-    plots::compare(recorder);
-    let open = |recorder: &mut Recorder<'_>, own: u32| {
-        let arguments = [own, recorder.guard(), 0, 0];
-        recorder.dispatch_range(&SET_REACH, 0..1, arguments);
-    };
-    recorder.repeat_opened(1, open, |recorder| {
-        plots::anchor(recorder);
+    recorder.repeat_opened(1, opened_by(&OPEN_SURVEY), plots::foresee);
+    recorder.repeat_opened(1, opened_by(&SET_REACH), |recorder| {
+        plots::renew(recorder);
         make(recorder);
     });
 }
 
-/// Records the common motion, and that nothing is known of what touches.
+/// What opens a loop inside of another.
+pub(super) fn opened_by(kernel: &'static Kernel) -> impl FnOnce(&mut Recorder<'_>, u32) {
+    move |recorder, own| {
+        let arguments = [own, recorder.guard(), 0, 0];
+        recorder.dispatch_range(kernel, 0..1, arguments);
+    }
+}
+
+/// Records the common motion.
 pub(super) fn drift(recorder: &mut Recorder<'_>) {
-    let vertices = recorder.sizes().vertices() as u32;
-    recorder.dispatch_range(&BOUND_MOTION, 0..vertices, [1, 0, 0, 0]);
+    recorder.dispatch(&BOUND_MOTION, Domain::VERTICES);
     recorder.dispatch_range(&SET_DRIFT, 0..1, [0; 4]);
 }
 
@@ -114,16 +116,12 @@ pub(super) fn meter(recorder: &mut Recorder<'_>) {
 
 /// Records the last word on displacements: that the list is complete for them.
 pub(super) fn check(recorder: &mut Recorder<'_>) {
-    let vertices = recorder.sizes().vertices() as u32;
     plots::compare(recorder);
-    let open = |recorder: &mut Recorder<'_>, own: u32| {
-        let arguments = [own, recorder.guard(), 0, 0];
-        recorder.dispatch_range(&CHECK_REACH, 0..1, arguments);
-    };
-    recorder.repeat_opened(1, open, |recorder| {
-        recorder.dispatch_range(&BOUND_MOTION, 0..vertices, [0; 4]);
-        recorder.dispatch_range(&SET_DRIFT, 0..1, [0; 4]);
+    recorder.repeat_opened(1, opened_by(&CHECK_REACH), |recorder| {
+        drift(recorder);
         recorder.dispatch(&SLOW_DOWN, Domain::VERTICES);
+        plots::compare(recorder);
+        recorder.dispatch_range(&NOTE_FORCED, 0..1, [0; 4]);
     });
 }
 
@@ -132,10 +130,10 @@ pub(super) fn note(recorder: &mut Recorder<'_>) {
     recorder.dispatch_range(&NOTE_REACH, 0..1, [0; 4]);
 }
 
-/// Words that are ordered as floats are, above 0.
-fn ordered(value: f32) -> u32 {
-    let bits = value.to_bits();
-    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+/// Whole numbers that are ordered as floats are; with the other sign bit they are so as words, above 0.
+fn ordered(value: f32) -> i32 {
+    let bits = value.to_bits() as i32;
+    bits ^ ((bits >> 31) & i32::MAX)
 }
 
 fn disordered(word: u32) -> f32 {
@@ -143,29 +141,24 @@ fn disordered(word: u32) -> f32 {
 }
 
 fn bound_motion_body(run: &mut Run<'_>) -> Result<()> {
-    let [first_time, ..] = run.arguments();
-    let clearance = run.one::<Clearance>("clearance")?;
-    let nearness = run.one::<Nearness>("nearness")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let holds = run.read::<[f32; 4]>("holds")?;
     let mut motion_box = run.write::<u32>("motion_box")?;
-    let mut touches = run.write::<u32>("touches")?;
-    let mut bounds = run.write::<f32>("bounds")?;
+    // Of those that move as they must, and of the others; largest u, largest −u.
+    let mut most = [[[i32::MIN; 4]; 2]; 2];
     for v in run.range() {
-        if first_time == 1 {
-            touches[v] = 0;
-            if nearness.demand <= clearance.capacity {
-                bounds[v] = FAR;
-            }
+        let u = displacements[v];
+        let of = &mut most[usize::from(!driven(&vertices[v], holds[v]))];
+        for axis in 0..4 {
+            of[0][axis] = of[0][axis].max(ordered(u[axis]));
+            of[1][axis] = of[1][axis].max(ordered(-u[axis]));
         }
-        let u = xyz(displacements[v]);
-        let first = if driven(&vertices[v], holds[v]) { 0 } else { 6 };
-        for k in (first..BOX).step_by(6) {
-            for (word, value) in u.to_array().into_iter().chain((-u).to_array()).enumerate() {
-                motion_box[k + word] = motion_box[k + word].max(ordered(value));
-            }
-        }
+    }
+    for word in 0..BOX / 2 {
+        let [must, free] = most.map(|of| of[word / 3][word % 3] as u32 ^ 1 << 31);
+        motion_box[word] = motion_box[word].max(must);
+        motion_box[BOX / 2 + word] = motion_box[BOX / 2 + word].max(must).max(free);
     }
     Ok(())
 }
@@ -188,10 +181,18 @@ fn set_drift_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+fn open_survey_body(run: &mut Run<'_>) -> Result<()> {
+    let [own, parent, ..] = run.arguments();
+    let nearness = run.one::<Nearness>("nearness")?;
+    let mut decisions = run.write::<u32>("decisions")?;
+    decisions[own as usize] = if nearness.begun == 0 { decisions[parent as usize] } else { 0 };
+    Ok(())
+}
+
 fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
     let [own, parent, ..] = run.arguments();
     let clearance = run.one::<Clearance>("clearance")?;
-    let mut spread_words = run.write::<f32>("spread_words")?;
+    let mut found_spread = run.write::<u32>("found_spread")?;
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let mut decisions = run.write::<u32>("decisions")?;
     let own_meters = run.read::<u32>("own_meters")?;
@@ -199,16 +200,13 @@ fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
     if decisions[parent as usize] == 0 {
         return Ok(());
     }
-    let [motion, need] = [spread::MOTION, spread::NEED].map(|word| spread_words[word as usize]);
-    for word in [spread::MOTION, spread::NEED, spread::EXCESS] {
-        spread_words[word as usize] = 0.0;
-    }
+    found_spread[spread::PAST as usize] = found_spread[spread::ACTIVE as usize];
+    found_spread[spread::ACTIVE as usize] = 0;
     let near = &mut found_nearness[0];
+    near.radius = (1.0 + LEAST_MARGIN) * clearance.thickness;
     let tangled = own_meters[meter::TANGLED as usize] > 0;
-    if need > near.radius - clearance.thickness || near.demand > clearance.capacity || tangled {
-        let lasting = if CROWD * near.demand as f32 > clearance.capacity as f32 { SHORT_LASTING } else { LASTING };
-        let wanted = clearance.thickness + (lasting * motion).max(LEAST_MARGIN * clearance.thickness);
-        near.radius = if wanted < clearance.farthest { wanted } else { clearance.farthest };
+    let need = f32::from_bits(found_spread[spread::NEED as usize]) > 0.0;
+    if near.begun == 0 || need || near.demand > clearance.capacity || tangled {
         decisions[own as usize] = 1;
     }
     Ok(())
@@ -217,7 +215,7 @@ fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
 fn check_reach_body(run: &mut Run<'_>) -> Result<()> {
     let [own, parent, ..] = run.arguments();
     let clearance = run.one::<Clearance>("clearance")?;
-    let mut spread_words = run.write::<f32>("spread_words")?;
+    let spread_words = run.read::<f32>("spread_words")?;
     let mut found_nearness = run.write::<Nearness>("found_nearness")?;
     let mut own_meters = run.write::<u32>("own_meters")?;
     let mut decisions = run.write::<u32>("decisions")?;
@@ -226,9 +224,6 @@ fn check_reach_body(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     let excess = spread_words[spread::EXCESS as usize];
-    for word in [spread::MOTION, spread::NEED, spread::EXCESS] {
-        spread_words[word as usize] = 0.0;
-    }
     if excess > 0.0 {
         found_nearness[0].part = SHARE * (1.0 - excess);
         own_meters[meter::SPEED_LIMITED as usize] += clearance.vertices;
@@ -238,6 +233,7 @@ fn check_reach_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn slow_down_body(run: &mut Run<'_>) -> Result<()> {
+    let clearance = run.one::<Clearance>("clearance")?;
     let nearness = run.one::<Nearness>("nearness")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let holds = run.read::<[f32; 4]>("holds")?;
@@ -247,10 +243,17 @@ fn slow_down_body(run: &mut Run<'_>) -> Result<()> {
         let way = xyz(ways[v]) - nearness.drift;
         if !driven(&vertices[v], holds[v]) {
             ways[v] = padded(xyz(ways[v]) - left_by(rigid(holds[v]), (1.0 - nearness.part) * way));
-        } else if way.length() > 0.5 * SHARE * nearness.radius {
+        } else if way.length() > 0.5 * SHARE * clearance.farthest {
             own_meters[meter::FORCED as usize] += 1;
         }
     }
+    Ok(())
+}
+
+fn note_forced_body(run: &mut Run<'_>) -> Result<()> {
+    let spread_words = run.read::<f32>("spread_words")?;
+    let mut own_meters = run.write::<u32>("own_meters")?;
+    own_meters[meter::FORCED as usize] += u32::from(spread_words[spread::EXCESS as usize] > 0.0);
     Ok(())
 }
 
@@ -261,14 +264,19 @@ fn meter_pairs_body(run: &mut Run<'_>) -> Result<()> {
     let planes = run.read::<Plane>("planes")?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let mut spread = run.write::<u32>("spread")?;
-    for p in listed(run, nearness).filter(|p| planes[*p].distance > 0.0) {
+    let most = run.read::<f32>("most")?;
+    let vertex_ways = run.read::<f32>("vertex_ways")?;
+    for p in listed(run, nearness).filter(|p| planes[*p].distance != 0.0) {
+        // What is left alone has the normal that it had when it was looked at, and is no nearer than this.
+        let v = pairs[p][0] as usize;
+        let apart = planes[p].distance.max(-planes[p].distance - (vertex_ways[v] + most[v]));
         let share = shares(planes[p].kind, planes[p].weights);
         let mut moved = Vec3::ZERO;
         for k in 0..4 {
             moved += share[k] * xyz(displacements[pairs[p][k] as usize]);
         }
         let nearer = -planes[p].normal.dot(moved);
-        if planes[p].distance - clock.substeps as f32 * nearer < planes[p].thickness {
+        if apart - clock.substeps as f32 * nearer < planes[p].thickness {
             let word = &mut spread[spread::SPEED as usize];
             *word = (*word).max((moved.length() / clock.h).to_bits());
         }
@@ -279,11 +287,11 @@ fn meter_pairs_body(run: &mut Run<'_>) -> Result<()> {
 fn note_reach_body(run: &mut Run<'_>) -> Result<()> {
     let clearance = run.one::<Clearance>("clearance")?;
     let frame = run.one::<Frame>("frame")?;
-    let mut spread_words = run.write::<f32>("spread_words")?;
+    let mut found_spread = run.write::<u32>("found_spread")?;
     let mut times = run.write::<Clock>("times")?;
-    let fastest = spread_words[spread::SPEED as usize];
+    let fastest = f32::from_bits(found_spread[spread::SPEED as usize]);
     let wanted = (HASTE * fastest * frame.dt / clearance.stride).min(frame.most_substeps as f32);
     times[0].load = times[0].load.max(wanted * wanted / (frame.load_scale * frame.load_margin));
-    spread_words[spread::SPEED as usize] = 0.0;
+    found_spread[spread::SPEED as usize] = 0;
     Ok(())
 }
