@@ -148,7 +148,7 @@ impl Stage for Alternate<'_> {
         };
         round(recorder, false);
         strain::measure(recorder);
-        recorder.about.moment.colliding = false;
+        (recorder.about.moment.colliding, recorder.about.moment.again) = (false, true);
         for (frictionless, rounds) in [(false, self.rounds.div_ceil(2)), (true, self.rounds / 2)] {
             control::repeat_strained(recorder, 0, rounds, |recorder| {
                 strain::keep(recorder);
@@ -158,6 +158,7 @@ impl Stage for Alternate<'_> {
                 control::judge_strain(recorder, 0, 0);
             });
         }
+        recorder.about.moment.again = false;
     }
 }
 

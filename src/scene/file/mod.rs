@@ -238,7 +238,7 @@
 //!
 //! | Key | Means | Default |
 //! |---|---|---|
-//! | `method` | `"auto"`, `"fast-projection"`, `"gauss-seidel"`, `"jacobi"`, `"yarn-sweep"` | `"auto"` |
+//! | `method` | `"auto"`, `"fast-projection"`, `"gauss-seidel"`, `"jacobi"`, `"projective-dynamics"`, `"yarn-sweep"` | `"auto"` |
 //! | `strain_limit` | largest strain at the end of a frame, above 0 and below 1; 0.01 is 1 % | 0.01 |
 //! | `middle_strain` | strain at which the substeps of a frame but its last may end: [`Settings::middle_strain`] | the solver's |
 //! | `stretch_min`, `stretch_max` | band of lengths relative to rest that counts as no strain | 1, 1 |
