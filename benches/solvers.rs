@@ -35,7 +35,8 @@ fn main() -> Result<()> {
     let (frames, repetitions) = if full { (60, 3) } else { (2, 1) };
     let mut rows: Vec<Row> = Vec::new();
     // Gauss-Seidel and Jacobi take minutes per simulated second where a corner carries everything at 0.1 %.
-    let rows_of = [("chain", 0.01), ("chain", 0.001), ("curtain", 0.01), ("curtain", 0.001), ("hang", 0.01)];
+    let rows_of =
+        [("chain", 0.01), ("chain", 0.001), ("curtain", 0.01), ("curtain", 0.001), ("hang", 0.01), ("drape", 0.01)];
     for (scene, limit) in rows_of {
         for solver in Method::NAMES.into_iter().chain([DIAGONAL]) {
             let (seconds, size) = (Vec::new(), if full { 32 } else { 8 });

@@ -11,6 +11,7 @@ struct Swing { gap: f32, weight: f32, first: f32, reach: f32 }
 @group(0) @binding(3) var<storage, read_write> carried: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> tensions: array<f32>;
 @group(0) @binding(5) var<storage, read_write> partials: array<vec2<f32>>;
+@group(0) @binding(6) var<storage, read_write> carried_motions: array<vec4<f32>>;
 
 // Starts a projection with plain sweeps; what was found about ρ is kept through the frame. Argument: bits of 1 − ρ²
 // where it is given, or 0.
@@ -52,7 +53,7 @@ fn plan_sweeps() {
         return;
     }
     var now = swing[0];
-    let square = sums[RESIDUAL].x;
+    let square = sums[CURVATURE].x;
     var plain = now.weight == 0.0;
     if (now.reach > 0.0) {
         let slow = now.reach >= JUDGED && square * now.reach > SLOWER * now.first;
@@ -104,4 +105,20 @@ fn carry_edge(invocation: Invocation) {
         corrections[e] = change;
     }
     carried[e] = change;
+}
+
+// The same for the motion of a vertex; every iteration is followed by a check.
+@compute @workgroup_size(GROUP)
+fn carry_vertex(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    let weight = weights[0].x;
+    var change = corrections[v];
+    if (weight > 1.0) {
+        change = weight * change + (weight - 1.0) * carried_motions[v];
+        corrections[v] = change;
+    }
+    carried_motions[v] = change;
 }

@@ -125,7 +125,9 @@ pub use error::{Error, Result};
 pub use mesh::topology::Topology;
 pub use mesh::{EdgeKind, EdgeOverride, Face, Mass, Mesh, MeshDescriptor, MeshQuality, Swatch, Weave};
 pub use solid::{Pose, Solid, SolidShape};
-pub use solver::{Acceleration, Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, YarnSweep};
+pub use solver::{
+    Acceleration, Auto, FastProjection, GaussSeidel, Jacobi, Method, Preconditioner, ProjectiveDynamics, YarnSweep,
+};
 pub use stage::elastic::Elasticity;
 pub use stage::integrate::Stepping;
 pub use stage::self_collision::{SelfCollision, SelfReport, Tangles};

@@ -171,8 +171,8 @@ fn a_cycle_is_judged_by_what_it_reached() {
         let kernel = cloth.program().dispatches().into_iter().find(|d| d.kernel.name == "plan_sweeps").unwrap().kernel;
         fields.get_mut::<u32>("guards").unwrap()[0] = 1;
         fields.get_mut::<f32>("swing").unwrap().copy_from_slice(&swing);
-        // The slot of r·z and r·r.
-        fields.get_mut::<[f32; 4]>("sums").unwrap()[2][0] = square;
+        // The slot of the curvature of linear solves, which sweeps have none of.
+        fields.get_mut::<[f32; 4]>("sums").unwrap()[1][0] = square;
         let dispatch = Dispatch { arguments: [2, 0, 0, 0], ..Dispatch::new(kernel, 0..1) };
         let program = Program { items: vec![Item::Dispatch(dispatch)] };
         Runner::new(&program, &fields).unwrap().run(&program, &mut fields).unwrap();

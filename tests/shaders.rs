@@ -165,6 +165,13 @@ fn structures_have_the_same_members_at_the_same_offsets() {
         ("diagonals", "Shear", "damping: f32, padding: f32", "padding: f32, damping: f32"),
         ("elastic", "Elastic", "tolerance: f32, loosest: f32", "loosest: f32, tolerance: f32"),
         ("jacobi", "JacobiLive", "relaxation: f32, blend: f32", "blend: f32, relaxation: f32"),
+        (
+            "projective_dynamics",
+            "ProjectiveDynamicsLive",
+            "stiffness: f32, triangles: f32",
+            "triangles: f32, stiffness: f32",
+        ),
+        ("shape_matching", "TrianglePull", "one: vec4<f32>, two: vec4<f32>", "two: vec4<f32>, one: vec4<f32>"),
         ("chebyshev", "Swing", "gap: f32, weight: f32", "weight: f32, gap: f32"),
         ("warm_start", "FastProjectionLive", "slack: f32, warm_start: f32", "warm_start: f32, slack: f32"),
         ("grid", "Clearance", "thickness: f32, friction: f32", "friction: f32, thickness: f32"),

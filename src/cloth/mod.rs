@@ -341,9 +341,9 @@ impl Cloth {
     /// Changes settings, the solver and its parameters among them. They hold for the next frame.
     ///
     /// The closure gets a copy of them, which is checked before anything changes. Only what has kernels that this cloth
-    /// never had, another solver or a first `area_limit` or `stretch_rate`, compiles and waits on a GPU. Another
-    /// [`Settings::method`], `area_limit`, `stretch_rate`, `stepping`, `contact_rounds`, `tangent_velocities` or
-    /// `keep_previous` records the step anew; everything else costs nothing. Second-order steps begin with an Euler
+    /// never had, another solver or a first `area_limit`, `volume` or `stretch_rate`, compiles and waits on a GPU. Another
+    /// [`Settings::method`], `area_limit`, `volume`, `stretch_rate`, `stepping`, `contact_rounds`, `tangent_velocities`
+    /// or `keep_previous` records the step anew; everything else costs nothing. Second-order steps begin with an Euler
     /// step, as after [`Cloth::teleport`].
     ///
     /// [`Settings::stages`] and whether there is a [`Settings::self_collision`] are what a cloth was made with and stay
@@ -380,6 +380,7 @@ impl Cloth {
         let mut settings = self.settings.clone();
         change(&mut settings);
         settings.validate_at(self.basis.resolution, self.basis.shortest)?;
+        settings.validate_surface(&self.basis.mesh)?;
         let room = |settings: &Settings| settings.self_collision.map(|own| own.pairs_per_vertex);
         if room(&settings) != room(&self.settings) {
             return Err(Error::Fixed { field: "self_collision" });

@@ -36,6 +36,7 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             stages: _, // Those of a cloth are always the same.
             area_limit,
             stretch_rate,
+            volume,
             stepping,
             contact_rounds,
             tangent_velocities,
@@ -57,7 +58,8 @@ pub(super) fn alike(a: &Settings, b: &Settings) -> bool {
             dispatch_budget: _,
         } = settings;
         let resolves = self_collision.is_some_and(|own| own.tangles == Tangles::Resolve);
-        (*area_limit, *stretch_rate, *stepping, *contact_rounds, *tangent_velocities, *keep_previous, resolves)
+        let limits = (*area_limit, *stretch_rate, *volume);
+        (limits, *stepping, *contact_rounds, *tangent_velocities, *keep_previous, resolves)
     };
     a.method == b.method && recorded(a) == recorded(b)
 }

@@ -18,7 +18,7 @@ use crate::mesh::bending::{Hinge, Pair};
 use crate::mesh::topology::{Incidence, Topology};
 use crate::mesh::yarns::YarnRow;
 use crate::solid::Solid;
-use crate::solver::{diagonals, windows};
+use crate::solver::{diagonals, shape_matching, windows};
 use crate::stage::area::rest_areas;
 use crate::stage::bending::HingeRow;
 use crate::stage::freedom::FREE;
@@ -83,6 +83,10 @@ pub(super) fn set_up(scene: Scene, filtered: usize) -> Result<SetUp> {
     fields.get_mut::<f32>("distances")?.copy_from_slice(&distances);
     for (stored, area) in fields.get_mut::<f32>("rest_areas")?.iter_mut().zip(rest_areas(&mesh)) {
         *stored = area;
+    }
+    for (stored, shape) in fields.get_mut::<[f32; 4]>("triangle_shapes")?.iter_mut().zip(shape_matching::shapes(&mesh))
+    {
+        *stored = shape;
     }
     if let Some(own) = &settings.self_collision {
         self_collision::fill(&mesh, &start, own, &mut fields)?;

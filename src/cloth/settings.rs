@@ -12,7 +12,7 @@ use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::self_collision::SelfCollision;
 use crate::stage::wind::Wind;
-use crate::stage::{Stage, area, stretch_rate};
+use crate::stage::{Stage, area, stretch_rate, volume};
 
 /// How a cloth is simulated. A scene has them, its cloth begins with them, and [`crate::Cloth::change`] changes them
 /// from frame to frame, all but the `stages`.
@@ -49,6 +49,9 @@ pub struct Settings {
     /// `None` for no limit. For cloth that may stretch: the projection has the last word
     /// ([`mod@crate::stage::stretch_rate`]).
     pub stretch_rate: Option<f32>,
+    /// Volume that a closed surface encloses \[m³\], as far as its edges let it; `None` for any
+    /// ([`crate::stage::volume`]).
+    pub volume: Option<f32>,
     /// Substeps per frame.
     pub substeps: Substeps,
     /// Order of the time stepping.
@@ -113,6 +116,7 @@ impl Default for Settings {
             wind: None,
             area_limit: None,
             stretch_rate: None,
+            volume: None,
             substeps: Substeps::Auto,
             stepping: Stepping::Euler,
             damping: 0.0,
@@ -140,11 +144,18 @@ impl Settings {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] naming the setting, [`Error::StrainLimit`] if f32 positions cannot hold the limit,
-    /// [`Error::Thickness`] if they cannot hold the thickness of cloth that may touch itself.
+    /// [`Error::Thickness`] if they cannot hold the thickness of cloth that may touch itself; [`Error::OpenEdge`],
+    /// [`Error::FlippedEdge`] or [`Error::NonManifoldEdge`] if a volume is asked of a surface that is not closed.
     pub fn validate(&self, mesh: &Mesh, positions: &[[f32; 3]]) -> Result<()> {
         let resolution = resolution(mesh, positions);
         self.validate_at(resolution, shortest(mesh))?;
+        self.validate_surface(mesh)?;
         check_own_limits(mesh, resolution)
+    }
+
+    /// What is asked of the surface.
+    pub(crate) fn validate_surface(&self, mesh: &Mesh) -> Result<()> {
+        self.volume.map_or(Ok(()), |volume| volume::validate(volume, mesh))
     }
 
     /// [`Settings::validate`] where the resolution of the positions and the shortest edge are known.

@@ -24,6 +24,7 @@ use crate::stage::self_collision::{BeginOwn, Calm, Detect, EndOwn, Tangles};
 use crate::stage::springs::Springs;
 use crate::stage::strain::TakeBest;
 use crate::stage::stretch_rate::StretchRate;
+use crate::stage::volume::KeepVolume;
 use crate::stage::wind::Blowing;
 use crate::stage::{self, Stage};
 use crate::stage::{Recorder, phase};
@@ -96,10 +97,12 @@ impl<'a> Stages<'a> {
         if sizes.lawful() {
             stages.push((phase::PROJECTION, Box::new(BeginLaws)));
         }
+        let volume = settings.volume.map(|volume| KeepVolume { volume });
         if collides || own {
             let rounds = settings.contact_rounds;
-            stages.push((phase::PROJECTION, Box::new(Alternate { solver, solids: collides, own, rounds })));
+            stages.push((phase::PROJECTION, Box::new(Alternate { solver, volume, solids: collides, own, rounds })));
         } else {
+            stages.extend(volume.map(|kept| (phase::PROJECTION, Box::new(kept) as Box<_>)));
             stages.push((phase::PROJECTION, Box::new(Borrowed(solver))));
         }
         if moment.last_substep {

@@ -23,7 +23,8 @@
 //! [`System`] holds positions, inverse masses and edges, and knows C, J and A. A [`Projector`] takes the positions of
 //! an unconstrained step and moves them onto C = 0: [`FastProjection`] by equation (7), [`ImplicitDirection`] by
 //! Newton's method on the implicit constraint direction, [`Shake`] along the direction at the start of the step,
-//! [`Linearized`] by one linear solve there, and [`ImplicitSprings`] only as far as a stiffness pulls. [`step`] is one
+//! [`Linearized`] by one linear solve there, [`ImplicitSprings`] only as far as a stiffness pulls, and
+//! [`ProjectiveDynamics`] as far with another Hessian. [`step`] is one
 //! step of symplectic Euler around any of them, [`rattle_step`] the one of RATTLE; [`run`] makes many and measures.
 //! [`JointDirection`] has springs and constraints in one iteration, [`Predicted`] the last multipliers in its
 //! prediction, [`prestabilized_step`] its impulses at the start of the step. [`differentiated_step`] is the family
@@ -38,6 +39,7 @@
 
 #![expect(clippy::expect_used, reason = "indices made here are in range; out of memory ends a reference run")]
 
+mod area;
 mod compliance;
 mod differentiated;
 mod fabric;
@@ -47,12 +49,14 @@ mod integrate;
 mod linear;
 mod linearized;
 mod modified_pcg;
+mod projective_dynamics;
 mod run;
 mod shake;
 mod springs;
 mod stabilized;
 mod system;
 
+pub use area::{AreaStep, area_gradient, nearest_of_area, scaled_to_area, signed_area};
 pub use compliance::{CompliantSolution, CompliantStep, Measure, geometric_stiffness};
 pub use differentiated::{Baumgarte, constrained_accelerations, differentiated_step};
 pub use fabric::Fabric;
@@ -65,6 +69,7 @@ pub use modified_pcg::{
     ElasticStep, Grip, Hold, Particles, Solution, Spring, Stiffness, Stop, direct, friction, limit_length_change,
     modified_pcg, normal_force, releases, solve_dense,
 };
+pub use projective_dynamics::{ProjectiveDynamics, ShapeTerm, nearest_rotation};
 pub use run::{Recorder, RunReport, StepResidual, residuals, run, run_while, run_with};
 pub use shake::{Shake, rattle_step};
 pub use springs::{Found, ImplicitSprings, search_stiffness};

@@ -28,7 +28,7 @@
 //! |---|---|---|
 //! | ω | `weights` | 1 |
 //! | p | `corrections` before `carry_edge` | kg·m |
-//! | s | `corrections` after it, `carried` | kg·m |
+//! | s | `corrections` after it, `carried`; of vertices `carried_motions` | kg·m; m |
 //! | 1 − ρ², T_k(1/ρ)² | `swing.gap`, `swing.reach` | 1 |
 //!
 //! Cost: one dispatch per sweep, three per check; a vector per edge.
@@ -36,7 +36,7 @@
 use crate::engine::cpu::{Run, group_sum};
 use crate::engine::fields::{Domain, Spec};
 use crate::engine::layout::{GROUP, element};
-use crate::engine::program::{Kernel, Pattern};
+use crate::engine::program::{Kernel, Pattern, Renames};
 use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::stage::fields::{self, Clock, sums};
@@ -95,6 +95,8 @@ element! {
 pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<[f32; 4]>("weights", Domain::Fixed(WEIGHTS), "ω of the next sweeps, four each").floor(|_| Ok(1.0)),
     Spec::of::<Swing>("swing", Domain::Fixed(1), "where a cycle of accelerated sweeps is"),
+    Spec::of::<[f32; 4]>("carried_motions", Domain::VERTICES, "last change of a vertex that iterates itself [m]")
+        .floor(grain),
     Spec::of::<[f32; 4]>("carried", Domain::EDGES, "xyz: last change of an edge's pull [kg·m], w: its size")
         .floor(|f| Ok(grain(f)? * mass(f)?)),
 ];
@@ -110,6 +112,9 @@ pub(crate) static PLAN_SWEEPS: Kernel = Kernel::new("plan_sweeps", &SOURCE, plan
     .amplification(16.0);
 /// Adds to a proposal what is carried on.
 pub(crate) static CARRY_EDGE: Kernel = Kernel::new("carry_edge", &SOURCE, carry_edge_body);
+
+/// The same for what iterates vertices.
+pub(crate) static CARRY_VERTEX: Kernel = Kernel::new("carry_vertex", &SOURCE, carry_vertex_body);
 
 /// Sweeps that are accelerated, by a given ρ or one that is found.
 #[derive(Clone, Copy, Debug)]
@@ -127,13 +132,25 @@ impl Accelerated {
 
     /// Records what follows the proposals of sweep `number` of the `count` before the next check.
     pub(crate) fn carry(self, recorder: &mut Recorder<'_>, number: u32, count: u32) {
-        if number == 0 {
-            recorder.dispatch(&MEASURE_CORRECTIONS, Domain::EDGES);
-            reduce::record(recorder, &reduce::SUM_PARTIALS, recorder.sizes().edges(), sums::RESIDUAL);
-            recorder.dispatch_range(&PLAN_SWEEPS, 0..1, [count, self.spectral_radius.is_some().into(), 0, 0]);
-        }
         let edges = recorder.sizes().edges() as u32;
+        if number == 0 {
+            self.plan(recorder, edges, count, &[]);
+        }
         recorder.dispatch_range(&CARRY_EDGE, 0..edges, [number, 0, 0, 0]);
+    }
+
+    /// Records what follows an iteration that proposes a motion of every vertex in a field that stands for
+    /// `corrections`, each followed by a check.
+    pub(crate) fn carry_motions(self, recorder: &mut Recorder<'_>, renames: Renames) {
+        let vertices = recorder.sizes().vertices() as u32;
+        self.plan(recorder, vertices, 1, renames);
+        recorder.dispatch_with(&CARRY_VERTEX, 0..vertices, [0; 4], renames);
+    }
+
+    fn plan(self, recorder: &mut Recorder<'_>, elements: u32, count: u32, renames: Renames) {
+        recorder.dispatch_with(&MEASURE_CORRECTIONS, 0..elements, [0; 4], renames);
+        reduce::record(recorder, &reduce::SUM_PARTIALS, elements as usize, sums::CURVATURE);
+        recorder.dispatch_range(&PLAN_SWEEPS, 0..1, [count, self.spectral_radius.is_some().into(), 0, 0]);
     }
 }
 
@@ -165,7 +182,7 @@ fn measure_corrections_body(run: &mut Run<'_>) -> Result<()> {
 
 fn plan_sweeps_body(run: &mut Run<'_>) -> Result<()> {
     let [count, given, ..] = run.arguments();
-    let square = run.read::<[f32; 4]>("sums")?[sums::RESIDUAL as usize][0];
+    let square = run.read::<[f32; 4]>("sums")?[sums::CURVATURE as usize][0];
     let mut planned = run.write::<f32>("planned")?;
     let mut swing = run.write::<Swing>("swing")?;
     let mut now = swing[0];
@@ -200,6 +217,21 @@ fn plan_sweeps_body(run: &mut Run<'_>) -> Result<()> {
         }
     }
     swing[0] = now;
+    Ok(())
+}
+
+fn carry_vertex_body(run: &mut Run<'_>) -> Result<()> {
+    let weight = run.read::<[f32; 4]>("weights")?[0][0];
+    let mut corrections = run.write::<[f32; 4]>("corrections")?;
+    let mut carried_motions = run.write::<[f32; 4]>("carried_motions")?;
+    for v in run.range() {
+        let mut change = corrections[v];
+        if weight > 1.0 {
+            change = [0, 1, 2, 3].map(|k| weight * change[k] + (weight - 1.0) * carried_motions[v][k]);
+            corrections[v] = change;
+        }
+        carried_motions[v] = change;
+    }
     Ok(())
 }
 

@@ -14,6 +14,7 @@
 //! | [`GaussSeidel`] | one dispatch per color | n² sweeps for coherent strain | many small substeps, coarse limits |
 //! | [`Jacobi`] | two dispatches | several times more sweeps | as a baseline, or where coloring is poor |
 //! | [`FastProjection`] | one linear solve | n; not with [lines](line_preconditioner) | small limits |
+//! | [`ProjectiveDynamics`] | one linear solve | n² for coherent strain | fabric that gives by a known stiffness |
 //! | [`YarnSweep`] | one dispatch per family of yarns | not with n | wherever the mesh has yarns |
 //! | [`Auto`] | one of the last two | not with n | always; it is the default |
 //!
@@ -35,6 +36,8 @@ pub(crate) mod lawful_yarns;
 pub mod line_preconditioner;
 pub mod line_solve;
 pub(crate) mod places;
+pub mod projective_dynamics;
+pub mod shape_matching;
 pub mod tangent;
 pub mod warm_start;
 pub mod windows;
@@ -112,6 +115,8 @@ methods! {
     gauss_seidel::GaussSeidel,
     /// All edges at once, blended.
     jacobi::Jacobi,
+    /// Finite stiffness: edges by themselves, then all vertices at once.
+    projective_dynamics::ProjectiveDynamics,
     /// Yarn by yarn, family by family.
     yarn_sweep::YarnSweep,
 }

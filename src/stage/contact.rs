@@ -54,6 +54,7 @@ use crate::stage::fields::{CONTACT_CHANGED, Clock, FAR, Frame, Vertex};
 use crate::stage::freedom::{self, left_by, limited_by, rigid};
 use crate::stage::magnitude::weight;
 use crate::stage::self_collision;
+use crate::stage::volume::KeepVolume;
 use crate::stage::{Recorder, phase};
 use crate::stage::{Solver, Stage, control, strain};
 use crate::vector::{padded, turned, xyz};
@@ -125,6 +126,8 @@ impl Stage for Meet {
 pub(crate) struct Alternate<'a> {
     /// What projects.
     pub solver: &'a dyn Solver,
+    /// What comes before each projection.
+    pub volume: Option<KeepVolume>,
     /// Whether there are solids.
     pub solids: bool,
     /// Whether the cloth may touch itself.
@@ -138,6 +141,9 @@ impl Stage for Alternate<'_> {
         let round = |recorder: &mut Recorder<'_>, frictionless: bool| {
             // What a solver finds is not final here, so it is not kept as the best state.
             recorder.about.moment.colliding = true;
+            if let Some(volume) = self.volume {
+                volume.record(recorder);
+            }
             self.solver.record(recorder);
             if self.solids {
                 pass(recorder, false, frictionless);
@@ -148,7 +154,7 @@ impl Stage for Alternate<'_> {
         };
         round(recorder, false);
         strain::measure(recorder);
-        recorder.about.moment.colliding = false;
+        (recorder.about.moment.colliding, recorder.about.moment.again) = (false, true);
         for (frictionless, rounds) in [(false, self.rounds.div_ceil(2)), (true, self.rounds / 2)] {
             control::repeat_strained(recorder, 0, rounds, |recorder| {
                 strain::keep(recorder);
@@ -158,6 +164,7 @@ impl Stage for Alternate<'_> {
                 control::judge_strain(recorder, 0, 0);
             });
         }
+        recorder.about.moment.again = false;
     }
 }
 

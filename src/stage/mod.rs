@@ -1,8 +1,8 @@
 //! Stages: the parts of a step.
 //!
-//! forces → predict → hold → elastic → collide → areas → rates → project ⇄ collide → commit, once per substep, then the
-//! load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader; solvers are the
-//! project stage.
+//! forces → predict → hold → elastic → collide → areas → rates → (volume → project) ⇄ collide → commit, once per
+//! substep, then the load meter, rest and normals for drawing. Each stage lives in a file of the stem of its shader;
+//! solvers are the project stage.
 
 pub mod area;
 pub mod bending;
@@ -32,6 +32,7 @@ pub mod sizes;
 pub mod springs;
 pub mod strain;
 pub mod stretch_rate;
+pub mod volume;
 pub mod wind;
 
 use std::fmt;
@@ -149,5 +150,6 @@ pub(crate) const FIELDS: &[&[Spec]] = &[
     law::FIELDS,
     rest::FIELDS,
     self_collision::FIELDS,
+    volume::FIELDS,
     wind::FIELDS,
 ];

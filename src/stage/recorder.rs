@@ -27,13 +27,15 @@ pub struct Moment {
     pub constrained: bool,
     /// A collision pass follows the projection, so that its result is not final.
     pub colliding: bool,
+    /// A projection and a collision pass of the same substep came before.
+    pub again: bool,
     /// Springs are solved along diagonals ([`crate::solver::diagonals`]).
     pub diagonals: bool,
 }
 
 impl Default for Moment {
     fn default() -> Self {
-        Self { last_substep: true, bounded: true, constrained: false, colliding: false, diagonals: false }
+        Self { last_substep: true, bounded: true, constrained: false, colliding: false, again: false, diagonals: false }
     }
 }
 

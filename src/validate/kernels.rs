@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::subjects::{
-    FRAME, crowded, everything_else, filtering, heaped, landing, lawful, moving, resting, rushing, solvers, tangled,
-    warm, windy, with,
+    FRAME, crowded, everything_else, filtering, heaped, inflated, landing, lawful, moving, resting, rushing, solvers,
+    tangled, warm, windy, with,
 };
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::filter::{FilterSettings, Layout};
@@ -156,6 +156,9 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
     }
     list.push(Check::new("kernels/yarn-sweep/everything-else", |subject| {
         compare(subject, &after_ten_frames(scene::hang(12)?, everything_else())?, MOST)
+    }));
+    list.push(Check::new("kernels/auto/inflated", |subject| {
+        compare_reaching(subject, &inflated(2, Settings::default())?, MOST, "inflate", |_, _| Ok(true))
     }));
     // Cloth against cloth: some pairs find no room, some sheets pass through each other, and some are too fast.
     list.push(Check::new("kernels/auto/heaped", |subject| {

@@ -19,6 +19,7 @@ use crate::stage::contact::Contact;
 use crate::stage::elastic::Elasticity;
 use crate::stage::integrate::Stepping;
 use crate::stage::self_collision::{SelfCollision, Tangles};
+use crate::stage::volume::enclosed;
 use crate::stage::wind::Wind;
 
 /// Length of a frame \[s\].
@@ -274,6 +275,29 @@ pub fn rushing(size: u32) -> Result<Cloth> {
     let velocity = |vertex: usize| [0.0, if (vertex / vertices).is_multiple_of(2) { 0.0 } else { -40.0 }, 0.0];
     let velocities: Vec<[f32; 3]> = (0..positions.len()).map(velocity).collect();
     cloth.set_state(&positions, &velocities)?;
+    Ok(cloth)
+}
+
+/// A ball of cloth that gives, blown up to one and a half of its volume on the ground, a vertex held; on the CPU.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`] and [`Cloth::step`].
+pub fn inflated(subdivisions: u32, settings: Settings) -> Result<Cloth> {
+    let ball = icosphere(0.2, subdivisions);
+    let mesh = Mesh::new(MeshDescriptor {
+        positions: ball.positions().to_vec(),
+        faces: ball.triangles().iter().map(|corners| (*corners).into()).collect(),
+        ..Default::default()
+    })?;
+    let volume = Some(1.5 * enclosed(&mesh, mesh.positions()) as f32);
+    let mut scene = Scene::new("inflated", mesh, ball.positions().to_vec());
+    scene.solids.push(Solid::new(SolidShape::Plane).at([0.0, -0.21, 0.0]));
+    let settings = Settings { volume, stretch_min: 0.5, stretch_max: 1.5, substeps: Substeps::Fixed(4), ..settings };
+    let mut cloth = Cloth::on_cpu(scene.with_settings(settings))?;
+    cloth.hold(&[0], Hold::Plane { normal: [0.0, 1.0, 0.0] })?;
+    for _ in 0..6 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
     Ok(cloth)
 }
 

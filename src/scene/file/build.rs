@@ -169,6 +169,7 @@ impl Builder<'_> {
             | "stretch_max"
             | "stretch_rate"
             | "area_limit"
+            | "volume"
             | "substeps"
             | "contact_rounds"
             | "rest_speed"

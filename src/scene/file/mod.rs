@@ -238,12 +238,13 @@
 //!
 //! | Key | Means | Default |
 //! |---|---|---|
-//! | `method` | `"auto"`, `"fast-projection"`, `"gauss-seidel"`, `"jacobi"`, `"yarn-sweep"` | `"auto"` |
+//! | `method` | `"auto"`, `"fast-projection"`, `"gauss-seidel"`, `"jacobi"`, `"projective-dynamics"`, `"yarn-sweep"` | `"auto"` |
 //! | `strain_limit` | largest strain at the end of a frame, above 0 and below 1; 0.01 is 1 % | 0.01 |
 //! | `middle_strain` | strain at which the substeps of a frame but its last may end: [`Settings::middle_strain`] | the solver's |
 //! | `stretch_min`, `stretch_max` | band of lengths relative to rest that counts as no strain | 1, 1 |
 //! | `area_limit` | smallest and largest area of a triangle relative to rest | none |
 //! | `stretch_rate` | largest change of an edge in a substep, as a part of its length | none |
+//! | `volume` | volume that a closed surface keeps as far as its edges let it \[m³\] | none |
 //! | `substeps` | per frame: a number, `{ up_to = n }` or `"auto"` | `"auto"` |
 //! | `stepping` | `"euler"` or `"bdf2"` | `"euler"` |
 //! | `elasticity` | of shear springs: `"auto"`, `"diagonals"`, `"explicit"`, `"implicit"` | `"auto"` |

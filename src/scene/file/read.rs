@@ -713,6 +713,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
         "stretch_min",
         "stretch_rate",
         "substeps",
+        "volume",
     ];
     let known: Vec<&str> = own.into_iter().chain(solver_tables()).collect();
     let table = value.table(&known)?;
@@ -722,6 +723,7 @@ fn solver(value: &Value<'_>, settings: &mut Settings) -> Result<()> {
     table.set("stretch_max", &mut settings.stretch_max)?;
     settings.stretch_rate = table.get("stretch_rate").map(|value| value.number()).transpose()?;
     settings.area_limit = table.get("area_limit").map(|value| value.numbers()).transpose()?;
+    settings.volume = table.get("volume").map(|value| value.number()).transpose()?;
     table.set_count("contact_rounds", &mut settings.contact_rounds)?;
     table.set("rest_speed", &mut settings.rest_speed)?;
     table.set_count("dispatches_per_submission", &mut settings.dispatches_per_submission)?;

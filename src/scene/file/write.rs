@@ -382,6 +382,9 @@ fn solver(page: &mut Page, settings: &Settings) {
         page.line("area_limit", &list(&limit), "of triangles, relative to rest");
     }
     page.option("stretch_rate", settings.stretch_rate, "largest change of an edge in a substep, as a part of it");
+    if let Some(volume) = settings.volume {
+        page.number("volume", volume, "that the closed surface keeps, m³");
+    }
     match settings.elasticity {
         Elasticity::Auto => {}
         Elasticity::Explicit => page.line("elasticity", "\"explicit\"", ""),
