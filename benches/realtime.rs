@@ -7,7 +7,7 @@
 //! the end of every frame, and the frames that missed. No substep but the last of a frame is promised to anybody; the
 //! worst strain of any substep is beside it. Without `--bench` everything runs once at toy size.
 
-#[path = "common/stopwatch.rs"]
+#[path = "../program/src/bench/stopwatch.rs"]
 mod stopwatch;
 #[path = "common/threads.rs"]
 mod threads;

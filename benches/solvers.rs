@@ -5,7 +5,7 @@
 //! rules: every substep ends at the limit, not only the last of a frame. Without `--bench` (as `cargo test --benches`
 //! calls it) it runs everything once at toy size, so that it cannot rot.
 
-#[path = "common/stopwatch.rs"]
+#[path = "../program/src/bench/stopwatch.rs"]
 mod stopwatch;
 #[path = "common/threads.rs"]
 mod threads;

@@ -5,7 +5,7 @@
 //! iterations of a linear solve at most, `frames=2` for so many frames. Seconds are those of this process, on one
 //! thread. Without `--bench` it runs once at toy size.
 
-#[path = "common/stopwatch.rs"]
+#[path = "../program/src/bench/stopwatch.rs"]
 mod stopwatch;
 #[path = "common/threads.rs"]
 mod threads;

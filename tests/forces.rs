@@ -293,9 +293,10 @@ fn strong_wind_adds_no_energy_at_any_step() {
                 for step in 0..40 {
                     cloth.step(&frame(FRAME)).expect("the step runs");
                     let now = energy(&cloth, air);
-                    // The projection has a little freedom within its limit, and BDF2 goes on where Euler stops. It repeats
-                    // a part of what lift did in the substep before: where lift is above drag and substeps are few, the
-                    // first frames gain (measured: 11 times the energy at the start). Eight substeps gain nothing.
+                    // The projection has a little freedom within its limit, and BDF2 goes on where Euler stops. It
+                    // repeats a part of what lift did in the substep before: where lift is above drag and substeps are
+                    // few, the first frames gain (measured: 11 times the energy at the start). Eight substeps gain
+                    // nothing.
                     let most = if stepping == Stepping::Euler {
                         1.001 * last + 1e-3 * start
                     } else if lift > drag && substeps < 8 {

@@ -255,9 +255,9 @@ fn a_shirt_is_woven_through_its_armholes() -> Result<()> {
         }
     }
     let (families, yarns, closed, longest) = check(&mesh(positions, faces)?);
-    // Rings of the trunk: six whole ones, two that are cut at four corners, two pieces between the sleeves. Columns: ten
-    // whole ones, four cut at two corners each, two that become four pieces with a part of a sleeve. Sleeves: four rings
-    // and four rows from the corners each.
+    // Rings of the trunk: six whole ones, two that are cut at four corners, two pieces between the sleeves. Columns:
+    // ten whole ones, four cut at two corners each, two that become four pieces with a part of a sleeve. Sleeves: four
+    // rings and four rows from the corners each.
     assert_eq!((yarns, closed, longest), (6 + 8 + 2 + 10 + 12 + 4 + 2 * (4 + 4), 6 + 2 * 4, COLUMNS));
     // Five yarns end at a corner.
     assert_eq!(families, 5);

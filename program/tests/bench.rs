@@ -89,8 +89,7 @@ fn the_paper_is_reproduced_at_toy_size() {
     let file = json(&path.join("r.json"));
     assert_eq!(file["complete"], true);
     let rows = file["rows"].as_array().expect("rows");
-    // Three tasks of a chain with three methods and two of ours, three of a curtain with three methods and four of
-    // ours.
+    // Three tasks of a chain with three methods and two of ours, three of a drape with three methods and four of ours.
     assert_eq!(rows.len(), 3 * 5 + 3 * 7);
     for row in rows {
         let number = |name: &str| row[name].as_f64().expect("a number");
@@ -121,9 +120,9 @@ fn the_paper_is_reproduced_at_toy_size() {
     assert!((1.7..=2.3).contains(&value("order in h of F, first")), "{findings:?}");
     assert!((1.7..=2.3).contains(&value("order in h of F, last iteration")), "{findings:?}");
     assert!((0.8..=1.2).contains(&value("F after the last iteration over")), "{findings:?}");
-    // 2 · 8 · 7 edges without the seven between pins, and three coordinates of each of 56 vertices more.
-    assert_eq!((value("unknowns of fast projection"), value("unknowns of ICD")), (105.0, 273.0));
-    // Figure 6: 1.2 % and 0.65 % were measured at the longest step with which both methods pass; equal they are not.
+    // 2 · 8 · 7 edges, and three coordinates of each of 64 vertices more.
+    assert_eq!((value("unknowns of fast projection"), value("unknowns of ICD")), (112.0, 304.0));
+    // Figure 6, at the longest step with which both methods pass; equal they are not.
     let (largest, mean) = (value("largest distance"), value("root mean square distance"));
     assert!(largest <= 0.03 && mean <= 0.02 && mean < largest && mean > 1e-4, "{largest} {mean}");
 

@@ -107,6 +107,18 @@ impl Fabric {
     ///
     /// [`crate::Error`] where the springs have no step: a position is not finite, or the ends of a spring coincide.
     pub fn step(&mut self, h: f64, projector: &mut dyn Projector) -> Result<Projection> {
+        let projection = self.project(h, projector)?;
+        self.collide();
+        Ok(projection)
+    }
+
+    /// The same without contact, for those who measure the strain behind the projection: [`Fabric::collide`] is the
+    /// rest of a step.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fabric::step`].
+    pub fn project(&mut self, h: f64, projector: &mut dyn Projector) -> Result<Projection> {
         let changes = if self.springs.is_empty() { None } else { Some(self.pull(h)?) };
         for (v, w) in self.system.inverse_masses.iter().enumerate() {
             let change = match &changes {
@@ -116,14 +128,12 @@ impl Fabric {
             };
             self.velocities[v] = (DVec3::from(self.velocities[v]) + change).to_array();
         }
-        let projection = step(&mut self.system, &mut self.velocities, [0.0; 3], h, projector);
-        self.collide();
-        Ok(projection)
+        Ok(step(&mut self.system, &mut self.velocities, [0.0; 3], h, projector))
     }
 
     /// Puts vertices that are inside of a ball on it; what their velocity had towards it is gone, and friction takes as
     /// much of the rest as Coulomb says.
-    fn collide(&mut self) {
+    pub fn collide(&mut self) {
         for (v, _) in self.system.inverse_masses.iter().enumerate().filter(|(_, w)| **w > 0.0) {
             for Ball { center, radius, friction } in &self.balls {
                 let away = DVec3::from(self.system.positions[v]) - *center;

@@ -10,6 +10,7 @@ use taut::{Cancel, Cloth, Error, FrameInput, Gpu, Method, Scene, Settings, Solid
 
 use super::results::{Parts, ResultFile, Row};
 use super::samples;
+use super::stopwatch::Stopwatch;
 use super::suites::Place;
 
 const FPS: f64 = 60.0;
@@ -26,6 +27,9 @@ pub(crate) struct Bench {
     place: usize,
     /// Substeps per frame; `None` leaves them to the cloth.
     substeps: Option<u32>,
+    /// Whether times on the CPU are those that the thread really ran, so that neighbors do not count. Such a run must
+    /// have one thread.
+    alone: bool,
     seconds: Vec<f64>,
     /// By the adapter's clock; as many as `seconds`, or none.
     gpu_seconds: Vec<f64>,
@@ -116,6 +120,7 @@ impl Bench {
             frames,
             place,
             substeps: None,
+            alone: false,
             seconds: Vec::new(),
             gpu_seconds: Vec::new(),
             gpu_parts: None,
@@ -189,6 +194,8 @@ impl Bench {
         let scene = Scene::named(&self.scene, self.size)?;
         let settings = Settings {
             strain_limit: self.limit as f32,
+            // Equal rules: every substep ends at the limit, with every solver.
+            middle_strain: Some(self.limit as f32),
             method: Method::named(&self.solver).with_context(|| format!("no solver is {}", self.solver))?,
             substeps: self.substeps.map_or(scene.settings.substeps, Substeps::Fixed),
             ..scene.settings.clone()
@@ -222,8 +229,9 @@ impl Bench {
         outcome.executed_dispatches = Some(0);
         while frames < self.frames {
             let clock = Instant::now();
+            let watch = (self.alone && place.gpu.is_none()).then(Stopwatch::start);
             cloth.step(&input)?;
-            seconds += clock.elapsed().as_secs_f64();
+            seconds += watch.map_or_else(|| clock.elapsed().as_secs_f64(), |watch| watch.seconds());
             gpu_seconds = gpu_seconds.zip(cloth.gpu_seconds()).map(|(sum, one)| sum + one);
             gpu_parts = gpu_parts.and_then(|sum| sum.and(&cloth));
             frames += 1;
@@ -301,6 +309,11 @@ impl Bench {
 /// What only the suite `paper` asks.
 #[cfg(feature = "validate")]
 impl Bench {
+    /// Times of one thread, whatever else runs on the machine.
+    pub(crate) fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
     /// The name of its solver.
     pub(crate) fn solver(&self) -> &str {
         &self.solver

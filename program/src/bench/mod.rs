@@ -28,6 +28,7 @@ pub(crate) mod results;
 #[cfg(test)]
 mod sample;
 mod statistics;
+mod stopwatch;
 mod suites;
 mod table;
 
@@ -211,7 +212,9 @@ pub(crate) fn bench(options: &Options) -> Result<Outcome> {
     for name in &options.suites {
         let places = if name == suites::ADAPTERS { &places[..] } else { &places[..usual] };
         if name == suites::PAPER {
-            drawings.extend(paper::run(options, places, &mut file, cancel)?);
+            // Every method has one thread.
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().context("no thread can be started")?;
+            drawings.extend(pool.install(|| paper::run(options, places, &mut file, cancel))?);
             continue;
         }
         let suite = SUITES.into_iter().find(|suite| suite.name == *name).context("the suite is listed")?;

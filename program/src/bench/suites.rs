@@ -51,7 +51,7 @@ pub(crate) const SUITES: [Suite; 4] = [
     // Its scenes and sizes are those of its figures.
     Suite {
         name: PAPER,
-        does: "figures 3 to 6 of Goldenthal et al. 2007, with its methods in f64 beside our solvers; takes a quarter of an hour",
+        does: "figures 1 to 6 of Goldenthal et al. 2007, with its methods in f64 beside our solvers; takes a quarter of an hour",
         scenes: &[],
         sizes: &[],
         grows: false,

@@ -241,8 +241,8 @@ fn short_yarns(trial: &mut Trial<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Longer than 1,024 edges, from where a lane has more than sixteen rows. Where the condition is 10⁶ a distance from the
-/// solution says little: what judges these is the residual.
+/// Longer than 1,024 edges, from where a lane has more than sixteen rows. Where the condition is 10⁶ a distance from
+/// the solution says little: what judges these is the residual.
 fn long_yarns(trial: &mut Trial<'_>) -> Result<(), Failure> {
     for count in [1023usize, 1025, 2000] {
         for (kind, yarn) in kinds(count) {

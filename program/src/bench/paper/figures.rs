@@ -108,7 +108,7 @@ impl Plan {
             cloth_size: 8,
             cloth_sizes: vec![6, 8],
             cloth_limits: vec![0.1, 0.01],
-            cloth_frames: 3,
+            cloth_frames: 12,
             shape_size: 8,
             shape_frames: 20,
             ..Self::full()
@@ -231,7 +231,7 @@ pub(crate) fn run(
         let tick = |words: String| bar.set_message(words);
         // Two methods at once, and of several steps only the last counts.
         let budget = 4.0 * plan.budget;
-        let (found, shapes) = shape::figure(plan.shape_size, plan.shape_frames, plan.limit, budget, cancel, tick)?;
+        let (found, shapes) = shape::figure(plan.shape_size, plan.shape_frames, budget, cancel, tick)?;
         paper.curves.extend(found.curves);
         paper.findings.extend(found.findings);
         drawings.extend(shapes.map(|shapes| ("paper-6-shapes.svg".to_owned(), draw::draw(&shapes, file))));
@@ -257,15 +257,15 @@ fn chain_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Vec<Run>>> {
     Ok(runs)
 }
 
-/// The curtain with every limit, and with every number of vertices; the runs of one task stand together.
+/// The drape with every limit, and with every number of vertices; the runs of one task stand together.
 fn cloth_runs(plan: &Plan, places: &[Place]) -> Result<Vec<Vec<Run>>> {
     let references = [Reference::FastProjection, Reference::ImplicitDirection, Reference::Shake];
     let tasks = tasks(plan.cloth_size, &plan.cloth_limits, &plan.cloth_sizes, plan.limit);
     let mut runs = Vec::new();
     for (size, limit) in tasks {
-        let scene = scene::curtain(size)?;
+        let scene = scene::drape(size)?;
         let theirs = theirs(&references, &scene, size, limit, plan.cloth_frames, plan.budget);
-        runs.push(theirs.chain(ours("curtain", &plan.solvers, size, limit, plan.cloth_frames, places)).collect());
+        runs.push(theirs.chain(ours("drape", &plan.solvers, size, limit, plan.cloth_frames, places)).collect());
     }
     Ok(runs)
 }
@@ -302,7 +302,7 @@ fn ours<'a>(
 ) -> impl Iterator<Item = Run> {
     let count = places.len();
     solvers.iter().flat_map(move |solver| {
-        (0..count).map(move |place| Run::Ours(Box::new(Bench::new(scene, size, solver, limit, frames, place))))
+        (0..count).map(move |place| Run::Ours(Box::new(Bench::new(scene, size, solver, limit, frames, place).alone())))
     })
 }
 
@@ -386,7 +386,7 @@ fn chain_findings(plan: &Plan, rows: &[Row]) -> Vec<Finding> {
 
 fn cloth_findings(plan: &Plan, rows: &[Row]) -> Result<Vec<Finding>> {
     let (size, limit) = (plan.cloth_size, plan.limit);
-    let system = System::of_scene(&scene::curtain(size)?)?;
+    let system = System::of_scene(&scene::drape(size)?)?;
     let (fast_unknowns, all_unknowns) = (system.active_edges().len() as f64, unknown_count(&system) as f64);
     let mut found = vec![
         finding("5", format!("unknowns of fast projection, {size} × {size}"), fast_unknowns, None),

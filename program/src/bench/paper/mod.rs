@@ -13,8 +13,11 @@
 //! | [`tell`] | tables and plots |
 //! | [`record`] | what a result file gets |
 //!
-//! Figure 4 is the chain of the paper. Figure 5 drapes a cloth over a ball there; the methods of the paper exist here
-//! without contact, so that all of them, and our own, let a curtain swing instead.
+//! Figure 4 is the chain of the paper, figures 5 and 6 its cloth that falls on a ball. Collisions come last in a step
+//! of the methods of the paper, so that their strain is measured before them; ours hold the limit behind them, too.
+//!
+//! Every method ends every step at the limit (equal rules: [`Settings::middle_strain`](taut::Settings::middle_strain)),
+//! on one thread; times on the CPU are those that the thread really ran.
 //!
 //! The methods of the paper are those of `taut::reference`, so that only programs built with the feature `validate` run
 //! them; every program reads and tells what one of those has found.

@@ -15,7 +15,7 @@ pub(crate) fn is_of_paper(row: &Row) -> bool {
 /// Titles and tables: one for each of figures 4 and 5, and the numbers to compare.
 pub(crate) fn tables(file: &ResultFile) -> Vec<(String, Table)> {
     let mut tables = Vec::new();
-    for (suite, title) in [(CHAIN, "Figure 4: a chain"), (CLOTH, "Figure 5: a curtain")] {
+    for (suite, title) in [(CHAIN, "Figure 4: a chain"), (CLOTH, "Figure 5: a drape")] {
         let mut rows: Vec<&Row> = file.rows.iter().filter(|row| row.suite == suite).collect();
         if !rows.is_empty() {
             // Stable: methods keep their order within a task.
@@ -103,7 +103,7 @@ pub(crate) fn plots(file: &ResultFile) -> Vec<(String, String)> {
     let axis = |title: &str, scale| Axis { title: title.to_owned(), scale };
     let time = || axis("time per simulated second [s/s]", Scale::Log);
     let mut plots = Vec::new();
-    for (suite, number, scene) in [(CHAIN, 4, "Chain"), (CLOTH, 5, "Curtain")] {
+    for (suite, number, scene) in [(CHAIN, 4, "Chain"), (CLOTH, 5, "Drape")] {
         let of: Vec<Row> = file.rows.iter().filter(|row| row.suite == suite).cloned().collect();
         let (Some(size), Some(limit)) =
             (most_common(&of, |row| row.size), most_common(&of, |row| row.strain_limit.to_bits()))

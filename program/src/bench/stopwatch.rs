@@ -1,4 +1,4 @@
-//! How long a thread worked.
+//! How long a thread worked; the benchmarks of the library use it, too.
 
 use std::time::Instant;
 
