@@ -343,6 +343,52 @@ fn a_curtain_comes_to_rest_and_its_pins_bear_it() {
     assert!((borne / -weight - 1.0).abs() < 0.01, "{borne} N of {weight} N");
 }
 
+/// A strip of so many vertices by six, 1 m long, that hangs from its short side.
+fn long_strip(rows: u32) -> Scene {
+    let (columns, side) = (6, 1.0 / (rows - 1) as f32);
+    let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    let positions: Vec<[f32; 3]> = places.map(|(row, column)| [side * column as f32, 0.0, side * row as f32]).collect();
+    let corner = |row: u32, column: u32| row * columns + column;
+    let faces = (0..rows - 1).flat_map(|row| (0..columns - 1).map(move |column| corner(row, column)));
+    let faces = faces.map(|a| Face::Quad([a, a + 1, a + columns + 1, a + columns])).collect();
+    let pins = (0..columns).collect();
+    let mesh = Mesh::new(MeshDescriptor { positions: positions.clone(), faces, pins, ..Default::default() });
+    Scene::new("strip", mesh.expect("the strip is valid"), positions)
+}
+
+/// At loads above a third only what carries half of its tension comes to rest ([`taut::stage::carried`]).
+#[test]
+fn half_of_the_tension_is_carried_where_it_lets_cloth_rest() {
+    for (rows, substeps, load) in [(128, 8, 0.69), (133, 8, 0.74), (256, 16, 0.69)] {
+        let scene = long_strip(rows);
+        let plan = Settings::default().plan(&StepBounds::new(&scene.mesh), FRAME).expect("a plan");
+        assert_eq!((plan.diagonals, plan.carries, plan.least), (true, true, substeps), "{rows}");
+        let settings = Settings { drag: 3.0, substeps: Substeps::Fixed(substeps), ..Default::default() };
+        // Where edges may be longer by a part in a million nothing is carried.
+        for (stretch_max, rests) in [(1.0, true), (1.000_001, false)] {
+            let elasticity = Elasticity::Diagonals;
+            let mut cloth = cpu(scene.clone(), Settings { stretch_max, elasticity, ..settings.clone() });
+            let (mut lowest, mut gained) = (energy(&cloth), 0.0f64);
+            for _ in 0..600 {
+                cloth.step(&frame(FRAME)).expect("the step runs");
+                let now = energy(&cloth);
+                (lowest, gained) = (lowest.min(now), gained.max(now - lowest));
+            }
+            let velocities = cloth.velocities().expect("no device");
+            let squares = velocities.iter().flatten().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+            let speed = (squares / velocities.len() as f64).sqrt();
+            println!("{rows}, load {load}, carried {rests}: {speed:.2e} m/s, gained {gained:.5} J/kg");
+            assert_eq!(speed < 1e-3, rests, "{rows} {load}: {speed} m/s");
+            if rests {
+                assert!(gained < 1e-3, "{rows} {load}: {gained} J/kg");
+                let weight = 9.81 * scene.mesh.masses().iter().map(|mass| f64::from(*mass)).sum::<f64>();
+                let borne: f64 = cloth.pin_forces().expect("no device").iter().map(|f| f64::from(f[1])).sum();
+                assert!((borne / -weight - 1.0).abs() < 0.01, "{borne} N of {weight} N");
+            }
+        }
+    }
+}
+
 /// Where the rule says so, and nowhere else.
 #[test]
 fn the_rule_looks_at_pins_solids_holds_and_bending() {

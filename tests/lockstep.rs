@@ -80,6 +80,8 @@ fn diagonals_agree() {
                 assert_eq!(agreement.kernels.contains(&"project_diagonal_pieces"), windows, "{agreement:?}");
             }
         }
+        let agreement = after_ten_frames(&gpu, scene::curtain(9).unwrap(), heavy());
+        assert!(agreement.kernels.contains(&"carry_tension"), "{agreement:?}");
         let mut cloth = crowded(9, Settings { elasticity: Elasticity::Diagonals, ..Default::default() });
         (0..5).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
         let mut fields = cloth.fields().unwrap().clone();

@@ -146,11 +146,9 @@ fn used(sizes: &Sizes, specs: &[Spec], settings: &Settings, families: u32, lengt
     let settings = settings.with_all_forces();
     let resident = specs.iter().enumerate().filter(|(_, spec)| spec.resident);
     let mut used: BTreeSet<usize> = resident.map(|(number, _)| number).collect();
-    for [implicit, diagonals] in [[false, false], [true, false], [false, true]] {
+    for plan in Plan::default().every_kind(lines.pay(), settings.may_carry()) {
         let mut recorder = Recorder::new(&sizes, Woven::new(&colors, &yarns, 0).with_diagonals(&lines));
-        recorder.about.moment.constrained = implicit || sizes.solids() > 0;
-        let diagonals = diagonals && lines.pay();
-        let plan = Plan { implicit, diagonals, most: 2, bounded: true, ..Plan::default() };
+        recorder.about.moment.constrained = plan.implicit || sizes.solids() > 0;
         Stages::new(&settings, &plan).record(&mut recorder);
         let mut known = BTreeSet::new();
         for dispatch in recorder.finish()?.dispatches() {

@@ -17,6 +17,7 @@ pub(super) struct RecordedFor {
     substeps: [u32; 2],
     implicit: bool,
     diagonals: bool,
+    carries: bool,
     bounded: bool,
     budget: Option<u64>,
     /// Whether vertices may be held.
@@ -131,6 +132,7 @@ impl Writer<'_> {
             substeps: [plan.least, plan.most],
             implicit: plan.implicit,
             diagonals: plan.diagonals,
+            carries: plan.carries,
             bounded: plan.bounded,
             budget,
             held: self.held,
@@ -152,10 +154,10 @@ impl Writer<'_> {
         let sample = Windows::sample(&topology.diagonals);
         let windows = if Windows::possible(&topology.yarns) { (&sample, 0) } else { self.windows };
         let mut items = Vec::new();
-        for [implicit, diagonals] in [[false, false], [true, false], [false, true]] {
-            let diagonals = diagonals && topology.diagonals.pay();
-            let plan = Plan { implicit, diagonals, most: 2, bounded: true, ..*plan };
-            items.extend(Writer { settings, windows, held: implicit, ..*self }.program(&plan)?.items);
+        // What is recorded for settings that have just been changed may be of a plan that was made before.
+        let carries = plan.carries || self.settings.may_carry();
+        for plan in plan.every_kind(topology.diagonals.pay(), carries) {
+            items.extend(Writer { settings, windows, held: plan.implicit, ..*self }.program(&plan)?.items);
         }
         Ok(Program { items })
     }

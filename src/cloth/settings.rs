@@ -202,6 +202,18 @@ impl Settings {
         self.method.solver().validate()
     }
 
+    /// Whether half of the tension may be carried from substep to substep ([`crate::stage::carried`]), as far as the
+    /// mesh allows it: where edges may be longer or shorter than they are at rest, nothing would take back what was
+    /// pulled too much.
+    fn carries(&self) -> bool {
+        self.may_carry() && (self.stretch_min, self.stretch_max) == (1.0, 1.0)
+    }
+
+    /// The same whatever changes while a recording lasts.
+    pub(crate) fn may_carry(&self) -> bool {
+        self.method.solver().notes_tension() && self.stepping == Stepping::Euler && self.self_collision.is_none()
+    }
+
     /// Which forces are there, of those that may begin and end while a cloth runs: a recording depends on it.
     pub(crate) fn forces(&self) -> [bool; 1] {
         [self.wind.is_some()]
@@ -227,7 +239,7 @@ impl Settings {
     pub fn plan(&self, bounds: &StepBounds, dt: f32) -> Result<Plan> {
         // Explicit springs do not damp, and a backward difference of second order amplifies what oscillates undamped.
         let smooth = self.damping > 0.0 || self.stepping == Stepping::Bdf2;
-        let bounds = bounds.limited(self.strain_limit);
+        let bounds = bounds.limited(self.strain_limit).carrying(self.carries());
         let plan =
             self.substeps.plan(&bounds, self.gravity, dt, self.elasticity, smooth, self.method.solver().load())?;
         match &self.self_collision {

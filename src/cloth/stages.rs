@@ -9,6 +9,7 @@ use crate::solver::Method;
 use crate::solver::diagonals::{self, Shear};
 use crate::solver::tangent;
 use crate::stage::area::AreaLimit;
+use crate::stage::carried::Carry;
 use crate::stage::contact::{Alternate, Meet, Rebound};
 use crate::stage::control::{BeginFrame, EndSubstep, Loops, TurnSubstep};
 use crate::stage::elastic::{self, Elastic};
@@ -54,11 +55,13 @@ impl<'a> Stages<'a> {
     /// One substep: forces, prediction, holds and contact, projection, commit.
     fn substep(&self, moment: &Moment, sizes: &Sizes, loops: Loops) -> Vec<Booked<'a>> {
         let (settings, collides, own) = (self.settings, sizes.solids() > 0, sizes.touches_itself());
-        let Plan { implicit, diagonals, .. } = *self.plan;
+        let Plan { implicit, diagonals, carries, .. } = *self.plan;
         let solver = settings.method.solver();
         let mut stages: Vec<Booked<'a>> = Vec::new();
         if sizes.filters() {
             stages.push((phase::PREDICT, Box::new(Admit)));
+        } else if carries {
+            stages.push((phase::FORCES, Box::new(Carry)));
         } else if diagonals {
             stages.push((phase::FORCES, Box::new(diagonals::Begin)));
         } else {
@@ -139,7 +142,9 @@ impl<'a> Stages<'a> {
         if self.settings.keep_previous {
             stages.push((phase::FRAME, Box::new(Remember)));
         }
-        stages.push((phase::FRAME, Box::new(ForgetTension)));
+        if !self.plan.carries || sizes.filters() {
+            stages.push((phase::FRAME, Box::new(ForgetTension)));
+        }
         if let Some(settings) = self.settings.self_collision.filter(|_| sizes.touches_itself()) {
             stages.push((phase::FRAME, Box::new(BeginOwn { settings, shortest: self.shortest, sizes: *sizes })));
         }

@@ -20,6 +20,11 @@
 //! at 24 × 24, 32 × 32 and 71 × 71; with neither it misses 13 frames of 60 at 71 × 71 and 0.1 %, with the second alone
 //! one or two, in a like time.
 //!
+//! Where load comes together in [windows](crate::mesh::windows), a substep could take more while explicit shear holds
+//! it back besides: with twice the load `hang` of 256 × 256 takes 82 substeps per frame in the first half second
+//! instead of 97, in 6 % less time, and none misses. But `hang` of 71 × 71 and 0.5 N/m then misses in 760 substeps of a
+//! second instead of 87, and under four times the gravity in two frames instead of none. So it is the same everywhere.
+//!
 //! Where edges are so uneven and more than an eighth of a frame's substeps missed what their solver accepts, the next
 //! frame gets twice as many. The strain that is left in short edges would grow with the speed that it means.
 //!
@@ -34,7 +39,7 @@
 //! | springs | bound of the step | cost |
 //! |---|---|---|
 //! | explicit ([`crate::stage::springs`]) | κ ≤ 0.3, stability | a pass over the springs |
-//! | along diagonals ([`crate::solver::diagonals`]) | κ ≤ κ_max, s ≤ 1/3, 1/480 s | a line solve per family |
+//! | along diagonals ([`crate::solver::diagonals`]) | κ ≤ κ_max, s ≤ 3/4, 1/480 s | a line solve per family |
 //! | by a linear solve ([`crate::stage::elastic`]) | none | 2 … 20 iterations, more the finer the mesh |
 //!
 //! Along diagonals springs are stable at any step. What bounds it is that the projection comes after them: shear that
@@ -58,10 +63,14 @@
 //!
 //! Two more bounds are no matter of stability. At a load s of more than a third, cloth that hangs from a row of pins
 //! does not come to rest: a curtain of 128 × 128 moves by 0.2 m/s for ever in 8 substeps per frame (s = 0.7), as it
-//! does with the linear solve, by 0.07 m/s in 11 (s = 0.37), and by 1e-5 m/s in 12 (s = 0.31). And Euler's steps damp
-//! by their length: a curtain of 71 × 71 that was let go has lost 0.11 J/kg after 0.8 s in 88 substeps per frame, 0.28
-//! in 22, 0.56 in 8 and 0.87 in 4, so they are at most 1/480 s. Where the caller asks for damping, or for steps of
-//! second order, which do not damp, the last bound is left out.
+//! does with the linear solve, by 0.07 m/s in 11 (s = 0.37), and by 1e-5 m/s in 12 (s = 0.31). Half of the tension that
+//! is carried from substep to substep ([`crate::stage::carried`]) moves that to 1, and the bound is 3/4 then: strips of
+//! 128 and 256 vertices hang still, 2e-6 m/s, in 8 and 16 substeps (s = 0.69). It is carried where s would be more than
+//! a third, no load comes together, no solid is near, no yarn runs between two pins, edges may be neither longer nor
+//! shorter than at rest, steps are of first order and nothing is damped; elsewhere the bound is a third. And Euler's
+//! steps damp by their length: a curtain of 71 × 71 that was let go has lost 0.11 J/kg after 0.8 s in 88 substeps per
+//! frame, 0.28 in 22, 0.56 in 8 and 0.87 in 4, so they are at most 1/480 s. Where the caller asks for damping, or for
+//! steps of second order, which do not damp, the last bound is left out.
 //!
 //! The rule: springs go along diagonals where these are in at most four families, no load comes together, and that
 //! takes three quarters of the substeps of explicit ones or fewer; also where it comes together in windows, if it takes
@@ -80,8 +89,8 @@
 //! | | explicit | linear solve | diagonals |
 //! |---|---|---|---|
 //! | 71 × 71 | 22, 22 | 4.0, 6.8, 32 | 8, 8.1 |
-//! | 128 × 128 | 39, 39 | 5.3, 12.9, 71 | 12, 13.1 |
-//! | 256 × 256 | 78, 78 | 10, 24.6, 155 | 24, 26.1 |
+//! | 128 × 128 | 39, 39 | 5.3, 12.9, 71 | 8, 8.9 |
+//! | 256 × 256 | 78, 78 | 10, 24.6, 155 | 16, 18.2 |
 //! | 71 × 71, shear of 200 N/m | 68, 68 | 4.3, 8.1, 123, gains 0.17 J/kg | 8, 8.1 |
 //! | 71 × 71, shear of 1000 N/m | 151, 151 | 4.6, 9.3, 334, gains 2.3 J/kg | 9, 9.0 |
 //!
@@ -137,6 +146,8 @@ const SHEAR: f64 = 0.3;
 const LONGEST_ALONG: f64 = 1.0 / 480.0;
 /// Load at rest of a substep of springs along diagonals.
 const STILL: f64 = 1.0 / 3.0;
+/// The same where half of the tension is carried; stable below 1.
+const STILL_CARRIED: f64 = 0.75;
 /// Largest k h²/m of springs along diagonals where a row of pins carries the load, or nothing does.
 const ROWS: f64 = 100.0;
 /// The same where load comes together in pins on borders, with windows that have pieces of diagonals.
@@ -173,6 +184,8 @@ pub struct Plan {
     pub implicit: bool,
     /// Whether they are integrated implicitly along their lines instead ([`crate::solver::diagonals`]).
     pub diagonals: bool,
+    /// Whether half of the tension is carried from substep to substep ([`crate::stage::carried`]).
+    pub carries: bool,
     /// Whether the caller bounds the count, so that substeps may be harder than the solver asks for.
     pub bounded: bool,
     /// Load to expect before any was measured \[1/s²\].
@@ -192,6 +205,7 @@ impl Default for Plan {
             most: 1,
             implicit: false,
             diagonals: false,
+            carries: false,
             bounded: false,
             expected_load: 0.0,
             load_scale: 0.0,
@@ -213,6 +227,21 @@ const REMEMBERED: f32 = 0.97;
 const MOST_GRADED: f64 = 6.5;
 
 impl Plan {
+    /// Plans that have all kernels between them which a frame may need, where springs may go along `diagonals` and
+    /// tension may be carried.
+    pub(crate) fn every_kind(self, diagonals: bool, carries: bool) -> impl Iterator<Item = Self> {
+        let kinds =
+            [[false; 3], [true, false, false], [false, diagonals, false], [false, diagonals, diagonals && carries]];
+        kinds.into_iter().map(move |[implicit, diagonals, carries]| Self {
+            implicit,
+            diagonals,
+            carries,
+            most: 2,
+            bounded: true,
+            ..self
+        })
+    }
+
     /// For a recording with at most this many substeps, whose loops are shortened.
     pub(crate) fn shortened(self, most: u32) -> Self {
         let bounded = self.bounded || most < self.most;
@@ -276,9 +305,15 @@ impl Substeps {
         let crest = if bounds.windowed { at_least(seconds * bounds.crests(pull) / CREST) } else { 1.0 };
         let calm = motion.max(weight).max(crest);
         let along = bounds.along(seconds).map(|count| count.max(motion));
-        let still = if bounds.gathered { 1.0 } else { at_least(seconds * (expected_load / STILL).sqrt()) };
-        let shown = if smooth { still } else { still.max(at_least(seconds / LONGEST_ALONG)) };
-        let shown = shown.max(crest);
+        let shown = if smooth { 1.0 } else { at_least(seconds / LONGEST_ALONG) }.max(crest);
+        let rests = |load: f64| at_least(seconds * (expected_load / load).sqrt());
+        let fewest = match self {
+            Self::Fixed(_) => cap,
+            _ => along.map_or(shown, |count| count.max(shown)).min(cap),
+        };
+        let carries = bounds.may_carry() && !smooth && rests(STILL) > fewest;
+        let still = if carries { rests(STILL_CARRIED) } else { rests(STILL) };
+        let shown = if bounds.gathered { shown } else { shown.max(still) };
         let fixed = matches!(self, Self::Fixed(_));
         let even = bounds.grading == 1.0;
         let free = fixed || bounds.windowed && even && !bounds.touched && !bounds.bends();
@@ -325,6 +360,7 @@ impl Substeps {
             most: most as u32,
             implicit,
             diagonals,
+            carries: diagonals && carries,
             bounded: self != Self::Auto,
             expected_load: expected_load as f32,
             load_scale: (seconds * seconds / load) as f32,
@@ -361,6 +397,8 @@ pub struct StepBounds {
     slenderness: f64,
     /// Whether there are solids around.
     touched: bool,
+    /// Whether settings allow that tension is carried from substep to substep, and whether the mesh does.
+    carries: [bool; 2],
     /// How much longer the tautest yarn between two pins is than their distance, as a part of it; infinite where there
     /// is none.
     give: f64,
@@ -394,6 +432,7 @@ impl StepBounds {
             inside: windows.inside,
             slenderness: f64::from(yarns.longest()) / mean_rest(mesh),
             touched: false,
+            carries: [false, mesh.edge_kinds().is_empty()],
             give: give(mesh, start, yarns),
             tightness: 1.0,
             shortest: mesh.edges().iter().fold(f64::INFINITY, |least, edge| least.min(edge.rest.into())),
@@ -426,6 +465,19 @@ impl StepBounds {
     /// The same for a cloth with these windows around so many pins and holds.
     pub(crate) fn with_windows(self, windows: &Windows, pins: usize) -> Self {
         Self { windowed: windows.cover(pins), inside: windows.inside, ..self }
+    }
+
+    /// The same where settings allow that tension is carried.
+    #[must_use]
+    pub(crate) fn carrying(self, carries: bool) -> Self {
+        Self { carries: [carries, self.carries[1]], ..self }
+    }
+
+    /// Whether tension may be carried from substep to substep ([`crate::stage::carried`]): where cloth hangs side by
+    /// side and freely, and the projection makes up for all that was carried. A yarn between two pins keeps of its
+    /// strain what it may.
+    fn may_carry(&self) -> bool {
+        self.carries == [true; 2] && !self.gathered && !self.touched && self.give == f64::INFINITY
     }
 
     /// Substeps of a frame that keep springs along diagonals and explicit bending stable; `None` where there are no

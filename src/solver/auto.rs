@@ -90,6 +90,10 @@ impl Solver for Auto {
         self.sweep.load()
     }
 
+    fn notes_tension(&self) -> bool {
+        true
+    }
+
     fn rarities(&self) -> &'static [Assignment] {
         // A single sweep is recorded in a way of its own.
         &[("yarn_sweep.chords_from", "0"), ("yarn_sweep.sweeps", "1"), ("fast_projection.iterations", "1")]

@@ -211,6 +211,10 @@ impl Solver for YarnSweep {
         4.0
     }
 
+    fn notes_tension(&self) -> bool {
+        true
+    }
+
     fn rarities(&self) -> &'static [Assignment] {
         &[("yarn_sweep.chords_from", "0")]
     }

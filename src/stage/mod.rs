@@ -6,6 +6,7 @@
 
 pub mod area;
 pub mod bending;
+pub mod carried;
 pub mod conjugate_gradient;
 pub mod contact;
 pub mod control;
@@ -103,6 +104,12 @@ pub trait Solver: Stage {
         1.0
     }
 
+    /// Whether it notes in `tensions` all that edges pull, so that half of it can be carried from substep to substep
+    /// ([`crate::stage::carried`]).
+    fn notes_tension(&self) -> bool {
+        false
+    }
+
     /// Whether the recording depends on the frame number.
     fn varies(&self) -> bool {
         false
@@ -141,6 +148,7 @@ pub(crate) const FIELDS: &[&[Spec]] = &[
     fields::SHARED,
     area::FIELDS,
     bending::FIELDS,
+    carried::FIELDS,
     contact::FIELDS,
     elastic::FIELDS,
     filter::FIELDS,

@@ -140,6 +140,14 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
         let cloth = moving(scene::curtain(WINDOWED)?, settings)?;
         compare_reaching(subject, &cloth, MOST / 4, "project_diagonal", |_, _| Ok(true))
     }));
+    // Under this gravity half of the tension of a small curtain is carried from substep to substep.
+    list.push(Check::new("kernels/auto/carried", |subject| {
+        let method = few(Method::default()).map_err(Failure::new)?;
+        let gravity = [0.0, -2e4, 0.0];
+        let settings = Settings { method, elasticity: Elasticity::Diagonals, gravity, ..Default::default() };
+        let cloth = after_ten_frames(scene::curtain(SIZE)?, settings)?;
+        compare_reaching(subject, &cloth, MOST, "carry_tension", carries)
+    }));
     list.push(Check::new("kernels/auto/tangent-velocities", |subject| {
         let method = few(Method::default()).map_err(Failure::new)?;
         let settings = Settings { method, tangent_velocities: true, ..Default::default() };
@@ -216,6 +224,13 @@ fn rests(_: &Fields, after: &Fields) -> Result<bool> {
     let slow = after.get::<[f32; 4]>("previous_positions")?.iter().map(|[_, _, _, slow]| *slow >= time);
     let creeps = after.get::<[f32; 4]>("velocities")?.iter().map(|[x, _, _, _]| x.abs() > 1e-3);
     Ok(slow.zip(creeps).any(|both| both == (true, true)))
+}
+
+/// Whether something was carried, and not only the most that may be.
+fn carries(_: &Fields, after: &Fields) -> Result<bool> {
+    let carried = after.get::<f32>("carried_tensions")?;
+    let most = carried.iter().fold(0.0f32, |most, tension| most.max(*tension));
+    Ok(carried.iter().any(|tension| *tension > 0.0 && *tension < 0.9 * most))
 }
 
 /// Whether there was no room for some pairs.

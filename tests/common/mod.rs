@@ -132,6 +132,7 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         cloths.push((format!("diagonals {name}"), cpu(scene, settings)));
     }
     cloths.push(("inflated".into(), taut::validate::inflated(1, Settings::default()).expect("a valid cloth")));
+    cloths.push(("carried".into(), cpu(taut::scene::curtain(size).expect("a scene"), heavy())));
     cloths.push(("own heap".into(), own_heap(size)));
     cloths.push(("tangled".into(), tangled(size)));
     let settings = Settings { tangent_velocities: true, ..Default::default() };
@@ -147,6 +148,12 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         cloths.push((format!("crowded {name}"), cloth));
     }
     cloths
+}
+
+/// Gravity under which half of the tension of a small curtain is carried from substep to substep, as that of large ones
+/// is on earth.
+pub(crate) fn heavy() -> Settings {
+    Settings { elasticity: Elasticity::Diagonals, gravity: [0.0, -2e4, 0.0], ..Default::default() }
 }
 
 /// A heap that presses itself, with a held vertex beside it.
