@@ -68,7 +68,7 @@ fn recall_pairs(invocation: Invocation) {
     }
     let v = pairs[p].x;
     let apart = -planes[p].distance - (vertex_ways[v] + most[v]);
-    if (apart <= clearance.thickness + AHEAD * most[v]) {
+    if (apart <= AMPLE * clearance.thickness + AHEAD * most[v]) {
         planes[p].distance = 0.0;
     }
 }
@@ -84,7 +84,7 @@ fn sift_pairs(invocation: Invocation) {
     if (distance < 0.0) {
         return;
     }
-    if (distance > clearance.thickness + AHEAD * most[v] && pair_loads[p].w == 0.0) {
+    if (distance > AMPLE * clearance.thickness + AHEAD * most[v] && pair_loads[p].w == 0.0) {
         planes[p].distance = -(distance + (vertex_ways[v] + most[v]));
     } else if (planes[p].kind != NEITHER) {
         atomicAdd(&spread[ACTIVE], 1u);

@@ -238,7 +238,8 @@ impl Around<'_> {
         }
         self.home = Some((home, edge));
         let Self { vertices, features, listings, plots, count, strips, boxes, .. } = self;
-        (strips.clear(), boxes.clear());
+        strips.clear();
+        boxes.clear();
         let own = [plots[home].low, plots[home].high];
         let reach = Vec4::splat(NEAR * listings[home].radius);
         each_near(plots, *count, own, reach, |plot| {

@@ -15,13 +15,21 @@ use crate::engine::source::{Constant, Source};
 use crate::error::Result;
 use crate::stage::Recorder;
 use crate::stage::fields::FAR;
-use crate::stage::self_collision::closest::{self, Clearance, NEITHER, Nearness, Plane};
+use crate::stage::self_collision::closest::{self, Clearance, FLOOR, NEITHER, Nearness, Plane};
 use crate::stage::self_collision::pairs::listed;
 use crate::stage::self_collision::plots::{AHEAD, Listing, spread};
 
-static SOURCE: Source = Source::new("sift", include_str!("../../../shaders/sift.wgsl"))
-    .shares(&[&closest::SOURCE])
-    .constants(&[("AHEAD", Constant::F32(AHEAD)), ("ACTIVE", Constant::U32(spread::ACTIVE))]);
+static SOURCE: Source =
+    Source::new("sift", include_str!("../../../shaders/sift.wgsl")).shares(&[&closest::SOURCE]).constants(&[
+        ("AHEAD", Constant::F32(AHEAD)),
+        ("AMPLE", Constant::F32(AMPLE)),
+        ("ACTIVE", Constant::U32(spread::ACTIVE)),
+    ]);
+
+/// Thicknesses beyond what its plots may move that a pair is apart which is left alone. They may move nine tenths of
+/// one more, so that it keeps the thickness. With one alone layers came nearer than that before anything pressed them,
+/// and a sleeve of 12 vertices around had two folds instead of four.
+const AMPLE: f32 = 2.0 - FLOOR;
 
 /// Vertices begin to count what their plots move.
 static FORGET_WAYS: Kernel = Kernel::new("forget_ways", &SOURCE, forget_ways_body)
@@ -105,7 +113,7 @@ fn recall_pairs_body(run: &mut Run<'_>) -> Result<()> {
     for p in listed(run, nearness) {
         let v = pairs[p][0] as usize;
         let apart = -planes[p].distance - (vertex_ways[v] + most[v]);
-        if apart <= clearance.thickness + AHEAD * most[v] {
+        if apart <= AMPLE * clearance.thickness + AHEAD * most[v] {
             planes[p].distance = 0.0;
         }
     }
@@ -127,7 +135,7 @@ fn sift_pairs_body(run: &mut Run<'_>) -> Result<()> {
         if distance < 0.0 {
             continue;
         }
-        if distance > clearance.thickness + AHEAD * most[v] && pair_loads[p][3] == 0.0 {
+        if distance > AMPLE * clearance.thickness + AHEAD * most[v] && pair_loads[p][3] == 0.0 {
             planes[p].distance = -(distance + (vertex_ways[v] + most[v]));
         } else if kind != NEITHER {
             spread[spread::ACTIVE as usize] += 1;
