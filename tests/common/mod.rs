@@ -132,6 +132,7 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
         cloths.push((format!("diagonals {name}"), cpu(scene, settings)));
     }
     cloths.push(("inflated".into(), taut::validate::inflated(1, Settings::default()).expect("a valid cloth")));
+    cloths.push(("stiff strings".into(), taut::validate::stiff(size).expect("a valid cloth")));
     cloths.push(("own heap".into(), own_heap(size)));
     cloths.push(("tangled".into(), tangled(size)));
     let settings = Settings { tangent_velocities: true, ..Default::default() };
