@@ -1,4 +1,4 @@
-// Projective dynamics: see src/solver/projective_dynamics.rs. Stiffness comes times τ², so that forces are pulls
+// Projective dynamics: see src/solver/projective_dynamics.rs. Stiffness comes times τ² [kg], so that forces are pulls
 // [kg·m].
 
 struct ProjectiveDynamicsLive { stiffness: f32, triangles: f32, tolerance: f32, padding: f32 }
@@ -6,6 +6,7 @@ struct ProjectiveDynamicsLive { stiffness: f32, triangles: f32, tolerance: f32, 
 @group(0) @binding(20) var<uniform> projective_dynamics: ProjectiveDynamicsLive;
 @group(0) @binding(21) var<storage, read_write> totals: array<vec4<f32>>; // sums
 @group(0) @binding(0) var<storage, read> edges: array<Link>;
+@group(0) @binding(16) var<storage, read_write> edge_weights: array<f32>;
 @group(0) @binding(1) var<storage, read> edge_incidence: array<u32>;
 @group(0) @binding(2) var<storage, read> vertices: array<Vertex>;
 @group(0) @binding(3) var<storage, read_write> displacements: array<vec4<f32>>;
@@ -22,12 +23,20 @@ struct ProjectiveDynamicsLive { stiffness: f32, triangles: f32, tolerance: f32, 
 @group(0) @binding(14) var<storage, read_write> reactions: array<vec4<f32>>;
 @group(0) @binding(15) var<storage, read_write> tensions: array<f32>;
 
-// τ² k of an edge [kg]: as named, or such that a load of 1 takes a part of the limit.
+// τ² k of an edge without a law of its own [kg]: as named, or such that a load of 1 takes a part of the limit.
 fn edge_weight() -> f32 {
     if (projective_dynamics.stiffness > 0.0) {
         return clock.span * clock.span * projective_dynamics.stiffness;
     }
     return frame.mean_mass / (PART * frame.least_limit);
+}
+
+// The same of any edge. First argument of the dispatch: 1 if some edges have laws of their own.
+fn weight_of(e: u32) -> f32 {
+    if (range.arguments.x == 1u) {
+        return edge_weights[e];
+    }
+    return edge_weight();
 }
 
 // Mass that the system has at a free vertex: a spring that holds it adds to it [kg].
@@ -49,8 +58,8 @@ fn pull_of_edges(v: u32) -> vec3<f32> {
     return pull;
 }
 
-// Starts a round: where inertia would have the vertex, without what earlier rounds of the substep did, and the inverse
-// diagonal of the system. Argument: 1 if there were any.
+// Starts a round: where inertia would have the vertex, without what earlier rounds of the substep did. Argument: 1 if
+// there were any.
 @compute @workgroup_size(GROUP)
 fn begin_round(invocation: Invocation) {
     let v = element(invocation);
@@ -62,11 +71,23 @@ fn begin_round(invocation: Invocation) {
         goal -= motions[v];
     }
     inertial[v] = goal;
+}
+
+// The inverse diagonal of the system. Arguments of this and all that follow: 1 if some edges have laws of their own; 1
+// if there are triangles.
+@compute @workgroup_size(GROUP)
+fn scale_global(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
     var scale = 0.0;
     if (vertices[v].inverse_mass > 0.0) {
-        let degree = f32(edge_incidence[v + 1u] - edge_incidence[v]);
-        var diagonal = system_mass(v) + edge_weight() * degree;
-        if (projective_dynamics.triangles > 0.0) {
+        var diagonal = system_mass(v);
+        for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
+            diagonal += weight_of(edge_incidence[k] / 2u);
+        }
+        if (range.arguments.y == 1u) {
             diagonal += vertex_pulls[v].w;
         }
         scale = 1.0 / diagonal;
@@ -84,6 +105,15 @@ fn forget_borne(invocation: Invocation) {
     reactions[v] -= vec4<f32>(clock.force * borne(v, vertices[v].inverse_mass, vertex_pulls[v].xyz), 0.0);
 }
 
+// The pull of an edge by its size at this length: along its vector d.
+fn pull_along(edge: Link, d: vec3<f32>, extent: f32, size: f32) -> vec4<f32> {
+    // A collapsed edge has no direction, and one between two pins moves nothing.
+    if (extent < COLLAPSED * edge.rest || vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass == 0.0) {
+        return vec4<f32>();
+    }
+    return vec4<f32>((size / extent) * d, size);
+}
+
 // The local step of an edge: its vector goes to the nearest one of a length in its band. Arguments: 1 to take back the
 // tension of the last round; 1 to add this one's.
 @compute @workgroup_size(GROUP)
@@ -98,16 +128,37 @@ fn project_locally(invocation: Invocation) {
     let edge = edges[e];
     let d = between(edge.tail, edge.head);
     let extent = length(d);
-    var pull = vec4<f32>();
-    // A collapsed edge has no direction, and one between two pins moves nothing.
-    if (extent >= COLLAPSED * edge.rest && vertices[edge.tail].inverse_mass + vertices[edge.head].inverse_mass > 0.0) {
-        let size = edge_weight() * (extent - banded_length(extent, edge.rest));
-        pull = vec4<f32>((size / extent) * d, size);
-    }
+    let pull = pull_along(edge, d, extent, edge_weight() * (extent - banded_length(extent, edge.rest)));
     edge_pulls[e] = pull;
     if (range.arguments.y == 1u) {
         tensions[e] += clock.force * pull.w;
     }
+}
+
+// The same where edges have laws of their own: to the rest length with the stiffness of the law, and beyond an end to
+// that end, with the stiffness of ends, which counts in the system only there. Multipliers are what the edges were pulled
+// with last; arguments: 0; 1 to take what they are pulled with now.
+@compute @workgroup_size(GROUP)
+fn project_lawfully(invocation: Invocation) {
+    let e = element(invocation);
+    if (!running() || e >= range.end) {
+        return;
+    }
+    let edge = edges[e];
+    let law = edge_laws[e];
+    let d = between(edge.tail, edge.head);
+    let extent = length(d);
+    var weight = edge_weight();
+    var size = weight * (extent - banded_length(extent, edge.rest));
+    if (is_own(law)) {
+        let ended = clamp(extent, law.least * edge.rest, law.most * edge.rest);
+        size = firmness_of(law) * (extent - edge.rest) + weight * (extent - ended);
+        weight = firmness_of(law) + select(0.0, weight, ended != extent);
+    }
+    edge_weights[e] = weight;
+    let pull = pull_along(edge, d, extent, size);
+    edge_laws[e].multiplier = select(edge_pulls[e].w, pull.w, range.arguments.y == 1u);
+    edge_pulls[e] = pull;
 }
 
 // r = S (E − M (u − û)): minus the gradient of the objective.
@@ -120,7 +171,7 @@ fn global_residual(invocation: Invocation) {
     var residual = vec3<f32>();
     if (vertices[v].inverse_mass > 0.0) {
         var pull = pull_of_edges(v);
-        if (projective_dynamics.triangles > 0.0) {
+        if (range.arguments.y == 1u) {
             pull += vertex_pulls[v].xyz;
         }
         residual = filtered(v, pull - system_mass(v) * (displacements[v].xyz - inertial[v].xyz));
@@ -137,7 +188,29 @@ fn aim_global() {
     totals[PREVIOUS].z = projective_dynamics.tolerance * projective_dynamics.tolerance * totals[RESIDUAL].y;
 }
 
-// q = S (M + τ² L) p, L the Laplacian with the stiffness of edges and triangles, and the leaves of p·q.
+// The part of edges that have laws of their own, and of all others, in the product, beside that of triangles.
+@compute @workgroup_size(GROUP)
+fn apply_lawful_edges(invocation: Invocation) {
+    let v = element(invocation);
+    if (!running() || v >= range.end) {
+        return;
+    }
+    var product = vec3<f32>();
+    if (range.arguments.y == 1u) {
+        product = vertex_pulls[v].xyz;
+    }
+    let here = projective_searches[v].xyz;
+    for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
+        let entry = edge_incidence[k];
+        let edge = edges[entry / 2u];
+        let other = projective_searches[select(edge.head, edge.tail, (entry & 1u) == 1u)].xyz;
+        product += edge_weights[entry / 2u] * (here - other);
+    }
+    vertex_pulls[v] = vec4<f32>(product, vertex_pulls[v].w);
+}
+
+// q = S (M + τ² L) p, L the Laplacian with the stiffness of edges and triangles, and the leaves of p·q. Argument: 1 if
+// `apply_lawful_edges` came before.
 @compute @workgroup_size(GROUP)
 fn apply_global(invocation: Invocation) {
     if (!running()) {
@@ -149,14 +222,17 @@ fn apply_global(invocation: Invocation) {
         var product = vec3<f32>();
         if (vertices[v].inverse_mass > 0.0) {
             let here = projective_searches[v].xyz;
-            var apart = vec3<f32>();
-            for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
-                let entry = edge_incidence[k];
-                let edge = edges[entry / 2u];
-                apart += here - projective_searches[select(edge.head, edge.tail, (entry & 1u) == 1u)].xyz;
+            product = system_mass(v) * here;
+            if (range.arguments.x == 0u) {
+                var apart = vec3<f32>();
+                for (var k = edge_incidence[v]; k < edge_incidence[v + 1u]; k++) {
+                    let entry = edge_incidence[k];
+                    let edge = edges[entry / 2u];
+                    apart += here - projective_searches[select(edge.head, edge.tail, (entry & 1u) == 1u)].xyz;
+                }
+                product += edge_weight() * apart;
             }
-            product = system_mass(v) * here + edge_weight() * apart;
-            if (projective_dynamics.triangles > 0.0) {
+            if (range.arguments.x == 1u || range.arguments.y == 1u) {
                 product += vertex_pulls[v].xyz;
             }
             product = filtered(v, product);
@@ -190,7 +266,7 @@ fn bear_round(invocation: Invocation) {
         return;
     }
     var pull = pull_of_edges(v);
-    if (projective_dynamics.triangles > 0.0) {
+    if (range.arguments.y == 1u) {
         pull += vertex_pulls[v].xyz;
     }
     vertex_pulls[v] = vec4<f32>(pull, vertex_pulls[v].w);

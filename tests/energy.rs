@@ -26,6 +26,10 @@ fn gain_of(cloth: &mut Cloth, frames: u32) -> (f64, u32) {
     (gain, over)
 }
 
+/// Springs instead of a projection: as stiff as the limit asks for they gain energy, for it takes hundreds of
+/// iterations until turning costs nothing. What it gains where these suffice, `projective_dynamics.rs` measures.
+const NOT_BOUNDED: &str = "projective-dynamics";
+
 /// What may be gained. A projection to a limit of 1 % leaves strain that the next one turns into a little motion.
 /// Euler's steps take that away, those of second order keep it: a percent or two, which comes and goes with the swing.
 fn allowed(solver: &str, stepping: Stepping) -> f64 {
@@ -40,7 +44,7 @@ fn allowed(solver: &str, stepping: Stepping) -> f64 {
 #[test]
 fn energy_never_grows_without_a_source() {
     for name in ["chain", "curtain", "hang", "patch"] {
-        for solver in Method::NAMES {
+        for solver in Method::NAMES.into_iter().filter(|solver| *solver != NOT_BOUNDED) {
             for (stepping, elasticity) in [
                 (Stepping::Euler, Elasticity::Auto),
                 (Stepping::Euler, Elasticity::Implicit),

@@ -69,6 +69,8 @@ struct Suspect<'a> {
     dispatch: &'a Dispatch,
     /// Numbers of the fields that it may write; the runner hands out all others as read-only slices.
     written: Vec<usize>,
+    /// Words of an element of each, as the kernel sees it: a field of vectors may be one of numbers to it.
+    strides: Vec<usize>,
     parts: Vec<Range<usize>>,
     /// Kernels and fields in which a double write is allowed.
     shared: &'static [(&'static str, &'static str)],
@@ -83,8 +85,9 @@ impl<'a> Suspect<'a> {
     fn all(runner: &'a Runner, dispatch: &'a Dispatch, fields: &Fields) -> Vec<Self> {
         let interface = runner.interface(dispatch).expect("the runner knows the kernel");
         let written = interface.bindings.iter().filter(|binding| binding.writes);
-        let written = written.map(|binding| fields.index(dispatch.field(&binding.name)).expect("a known field"));
-        let written: Vec<usize> = written.collect();
+        let written = written
+            .map(|binding| (fields.index(dispatch.field(&binding.name)).expect("a known field"), binding.stride / 4));
+        let (written, strides): (Vec<usize>, Vec<usize>) = written.unzip();
         let atomics: Vec<usize> = reflect::interface(dispatch.kernel)
             .map(|(shader, interface)| {
                 let found = interface.bindings.iter().filter(|binding| shader.is_atomic(&binding.name));
@@ -115,6 +118,7 @@ impl<'a> Suspect<'a> {
                     runner,
                     dispatch,
                     written: written.clone(),
+                    strides: strides.clone(),
                     parts,
                     shared: &SHARED,
                     atomics: atomics.clone(),
@@ -125,7 +129,7 @@ impl<'a> Suspect<'a> {
         };
         let (first, end) = (dispatch.range.start as usize, dispatch.range.end as usize);
         let parts = (first..end).step_by(step).map(|from| from..(from + step).min(end)).collect();
-        vec![Self { runner, dispatch, written, parts, shared: &SHARED, atomics }]
+        vec![Self { runner, dispatch, written, strides, parts, shared: &SHARED, atomics }]
     }
 
     fn save(&self, fields: &Fields) -> Vec<Vec<u32>> {
@@ -166,6 +170,12 @@ impl<'a> Suspect<'a> {
     fn place(fields: &Fields, (field, word): Word) -> (&'static str, usize) {
         let spec = &fields.specs()[field];
         (spec.name, word / (spec.stride / 4))
+    }
+
+    /// Words of an element of a written field, as the kernel sees it.
+    fn stride(&self, field: usize) -> usize {
+        let written = self.written.iter().position(|number| *number == field).expect("a written field");
+        self.strides[written]
     }
 
     /// First word in which the written fields differ from a copy.
@@ -255,7 +265,7 @@ impl<'a> Suspect<'a> {
                 }
                 let own = match fields.specs()[word.0].domain {
                     Domain::Groups => element == (part.start - self.dispatch.range.start as usize) / GROUP,
-                    Domain::Counted(_) => part.contains(&element),
+                    Domain::Counted(_) => part.contains(&(word.1 / self.stride(word.0))),
                     _ => false,
                 };
                 if !own && self.dispatch.kernel.pattern == Pattern::Element {
@@ -436,7 +446,7 @@ fn scenes() -> Vec<Scene> {
 }
 
 /// What plain cloths record and have nothing for to do; [`every_kernel_is_examined`] has.
-const IDLE: [&str; 2] = ["rebound", "revert_to_best"];
+const IDLE: [&str; 3] = ["forget_borne", "rebound", "revert_to_best"];
 
 /// Those whose springs lie on lines.
 const LINED: [&str; 3] = ["curtain", "hang", "patch"];

@@ -172,6 +172,7 @@ fn structures_have_the_same_members_at_the_same_offsets() {
             "triangles: f32, stiffness: f32",
         ),
         ("shape_matching", "TrianglePull", "one: vec4<f32>, two: vec4<f32>", "two: vec4<f32>, one: vec4<f32>"),
+        ("stiff_yarns", "StiffRow", "diagonal: vec4<f32>, off: vec4<f32>", "off: vec4<f32>, diagonal: vec4<f32>"),
         ("chebyshev", "Swing", "gap: f32, weight: f32", "weight: f32, gap: f32"),
         ("warm_start", "FastProjectionLive", "slack: f32, warm_start: f32", "warm_start: f32, slack: f32"),
         ("grid", "Clearance", "thickness: f32, friction: f32", "friction: f32, thickness: f32"),

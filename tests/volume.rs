@@ -105,7 +105,8 @@ fn a_squeezed_ball_keeps_its_volume() {
         if !kept {
             scene.settings.volume = None;
         }
-        let ground = Solid { friction: 0.0, ..Solid::new(SolidShape::Plane).at([0.0, -RADIUS, 0.0]) };
+        let ground = Solid::new(SolidShape::Plane).at([0.0, -RADIUS, 0.0]);
+        let ground = Solid { friction: 0.0, sliding_friction: 0.0, ..ground };
         let upside_down = Pose { rotation: [1.0, 0.0, 0.0, 0.0], translation: [0.0, RADIUS, 0.0] };
         let press = Solid { pose: upside_down, velocity: [0.0, -0.2, 0.0], ..ground.clone() };
         scene.solids.extend([ground, press]);

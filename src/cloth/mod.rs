@@ -341,10 +341,10 @@ impl Cloth {
     /// Changes settings, the solver and its parameters among them. They hold for the next frame.
     ///
     /// The closure gets a copy of them, which is checked before anything changes. Only what has kernels that this cloth
-    /// never had, another solver or a first `area_limit`, `volume` or `stretch_rate`, compiles and waits on a GPU. Another
-    /// [`Settings::method`], `area_limit`, `volume`, `stretch_rate`, `stepping`, `contact_rounds`, `tangent_velocities`
-    /// or `keep_previous` records the step anew; everything else costs nothing. Second-order steps begin with an Euler
-    /// step, as after [`Cloth::teleport`].
+    /// never had, another solver or a first `area_limit`, `volume` or `stretch_rate`, compiles and waits on a GPU.
+    /// Another [`Settings::method`], `area_limit`, `volume`, `stretch_rate`, `stepping`, `contact_rounds`,
+    /// `tangent_velocities` or `keep_previous` records the step anew; everything else costs nothing. Second-order steps
+    /// begin with an Euler step, as after [`Cloth::teleport`].
     ///
     /// [`Settings::stages`] and whether there is a [`Settings::self_collision`] are what a cloth was made with and stay
     /// so, as do the fields of a solver of the user's own: one that has others than this cloth is refused.

@@ -38,6 +38,7 @@ pub mod line_solve;
 pub(crate) mod places;
 pub mod projective_dynamics;
 pub mod shape_matching;
+pub mod stiff_yarns;
 pub mod tangent;
 pub mod warm_start;
 pub mod windows;

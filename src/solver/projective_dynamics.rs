@@ -35,19 +35,34 @@
 //! conjugate gradients take √(τ² k/m). [Chebyshev acceleration](crate::solver::chebyshev) (Wang 2015) takes the root of
 //! the former. The objective may then grow now and then.
 //!
+//! **Energy.** The loop ends where the limit is held, which is before the motion is that of an implicit step. So with
+//! the stiffness that a limit asks for energy is gained: half of m g · 0.5 m by a `chain` of 12. With τ² k/m = 2 it
+//! gains nothing in 20 iterations.
+//!
+//! **Laws.** Edges with a [law](crate::stage::law) of their own have its stiffness, and beyond an end also that of all
+//! others, towards that end. The latter is in the system only where an edge is beyond an end, or else what is soft
+//! would creep there: some w_end/w_spring iterations. So the system changes from iteration to iteration, F need not
+//! fall in each, and none is accelerated. For the device such an edge is solved where the last iteration hardly changed
+//! its length.
+//!
+//! **Forces** of stiff edges are only as exact as lengths are in f32: the last bit of a metre is 2·10⁻⁷ m, and at a
+//! limit of 0.1 % in substeps of 1/240 s edges of 1 kg at their ends have 10⁸ N/m. Such a pull flickers by its weight
+//! from substep to substep; lengths do not.
+//!
 //! **Rounds.** Where collision passes follow, û of a later round is where the pass has moved the vertices, without what
 //! the rounds before did (`motions`): so springs are not stretched twice. What pins, holds and contacts bear is taken
 //! of the pulls at the end of the last round.
 //!
 //! | symbol | name | unit |
 //! |---|---|---|
+//! | τ² k of an edge, where they differ | `edge_weights` | kg |
 //! | û, u − û | `inertial`, `motions` | m |
 //! | τ² k (d − p); its size, pulling positive | `edge_pulls.xyz; .w` | kg·m |
 //! | τ² f, of triangles, too | `vertex_pulls` | kg·m |
 //! | Δu, −∇F | `projective_solutions`, `projective_residuals` | m, kg·m |
 //! | 1/diag(M + τ² k 𝓛) | `projective_scales` | 1/kg |
 //!
-//! Cost: three dispatches per round, six per iteration and six per iteration of the linear solve.
+//! Cost: four dispatches per round, six per iteration and six per iteration of the linear solve.
 
 use glam::Vec3;
 
@@ -60,11 +75,12 @@ use crate::error::Result;
 use crate::mesh::Link;
 use crate::solver::chebyshev::{self, Accelerated};
 use crate::solver::jacobi::Acceleration;
-use crate::solver::{Solver, Variant, shape_matching};
+use crate::solver::{Assignment, Solver, Variant, shape_matching};
 use crate::stage::conjugate_gradient::{self, System};
 use crate::stage::edge::{self, Band, COLLAPSED, between};
 use crate::stage::fields::{Clock, Frame, Vertex, sums};
 use crate::stage::freedom::Freedom;
+use crate::stage::law::{self, EdgeLaw};
 use crate::stage::magnitude::{grain, mass, step};
 use crate::stage::parameter::{Parameter, Parameters, Table, Takes, Value, parameter};
 use crate::stage::{Recorder, Stage, reduce, strain};
@@ -72,7 +88,7 @@ use crate::vector::{padded, xyz};
 
 static SOURCE: Source = Source::new("projective_dynamics", include_str!("../../shaders/projective_dynamics.wgsl"))
     .constants(&[("PART", Constant::F32(PART))])
-    .shares(&[&edge::SOURCE]);
+    .shares(&[&edge::SOURCE, &law::SOURCE]);
 
 /// Part of the limit that a load of 1 takes.
 const PART: f32 = 0.5;
@@ -90,6 +106,7 @@ element! {
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<[f32; 4]>("edge_pulls", Domain::EDGES, "xyz: τ² k (d − p) [kg·m], w: its size").floor(pulls),
+    Spec::of::<f32>("edge_weights", Domain::EDGES, "τ² k where edges have laws of their own [kg]").floor(mass),
     Spec::of::<[f32; 4]>("inertial", Domain::VERTICES, "û: where inertia would have the vertex [m]").floor(grain),
     Spec::of::<[f32; 4]>("motions", Domain::VERTICES, "u − û of the substep so far [m]").floor(grain),
     Spec::of::<[f32; 4]>("projective_scales", Domain::VERTICES, "1/diagonal of M + τ² k 𝓛 [1/kg]"),
@@ -122,13 +139,20 @@ const fn kernel(name: &'static str, body: Body) -> Kernel {
 pub(crate) static BEGIN_ROUND: Kernel = kernel("begin_round", begin_round_body);
 /// Takes back what the last round bore.
 pub(crate) static FORGET_BORNE: Kernel = kernel("forget_borne", forget_borne_body);
-/// The local step.
-pub(crate) static PROJECT_LOCALLY: Kernel = kernel("project_locally", project_locally_body);
+/// The local step. What an edge is too long is a small part of its length, whose rounding the stiffness enlarges to
+/// 2/limit times the force that moves a vertex as far in a substep.
+pub(crate) static PROJECT_LOCALLY: Kernel = kernel("project_locally", project_locally_body).amplification(64.0);
+/// The same where edges have laws of their own.
+pub(crate) static PROJECT_LAWFULLY: Kernel = kernel("project_lawfully", project_lawfully_body).amplification(64.0);
+/// The diagonal of the system.
+pub(crate) static SCALE_GLOBAL: Kernel = kernel("scale_global", scale_global_body);
 /// −∇F.
 pub(crate) static GLOBAL_RESIDUAL: Kernel = kernel("global_residual", global_residual_body);
 /// Where the linear solve ends.
 pub(crate) static AIM_GLOBAL: Kernel =
     kernel("aim_global", aim_global_body).pattern(Pattern::Group).aliases(&[("totals", "sums")]);
+/// Its part of edges, where some have laws of their own.
+pub(crate) static APPLY_LAWFUL_EDGES: Kernel = kernel("apply_lawful_edges", apply_lawful_edges_body);
 /// The operator.
 pub(crate) static APPLY_GLOBAL: Kernel = kernel("apply_global", apply_global_body);
 /// u += Δu.
@@ -214,22 +238,29 @@ impl Stage for ProjectiveDynamics {
         if triangles {
             shape_matching::project(recorder);
         }
+        let lawful = recorder.sizes().lawful();
+        let project = if lawful { &PROJECT_LAWFULLY } else { &PROJECT_LOCALLY };
+        let flags = [lawful.into(), triangles.into(), 0, 0];
         recorder.dispatch_range(&BEGIN_ROUND, 0..vertices, [again.into(), 0, 0, 0]);
-        recorder.dispatch_range(&PROJECT_LOCALLY, 0..edges, [again.into(), 0, 0, 0]);
+        recorder.dispatch_range(project, 0..edges, [again.into(), 0, 0, 0]);
+        recorder.dispatch_range(&SCALE_GLOBAL, 0..vertices, flags);
         let accelerated =
-            (self.acceleration == Acceleration::Chebyshev).then_some(Accelerated { spectral_radius: None });
+            (self.acceleration == Acceleration::Chebyshev && !lawful).then_some(Accelerated { spectral_radius: None });
         if let Some(accelerated) = accelerated {
             accelerated.begin(recorder);
         }
         recorder.repeat(self.iterations, |recorder| {
-            recorder.dispatch(&GLOBAL_RESIDUAL, Domain::VERTICES);
+            recorder.dispatch_range(&GLOBAL_RESIDUAL, 0..vertices, flags);
             conjugate_gradient::start(recorder, &SYSTEM, 4 * vertices);
             recorder.dispatch_range(&AIM_GLOBAL, 0..1, [0; 4]);
             let apply = |recorder: &mut Recorder<'_>| {
                 if triangles {
                     recorder.dispatch(&shape_matching::APPLY_TRIANGLES, Domain::VERTICES);
                 }
-                recorder.dispatch(&APPLY_GLOBAL, Domain::VERTICES);
+                if lawful {
+                    recorder.dispatch_range(&APPLY_LAWFUL_EDGES, 0..vertices, flags);
+                }
+                recorder.dispatch_range(&APPLY_GLOBAL, 0..vertices, flags);
                 reduce::record(recorder, &reduce::SUM_PARTIALS, vertices as usize, sums::CURVATURE);
             };
             let words = 4 * vertices;
@@ -242,11 +273,14 @@ impl Stage for ProjectiveDynamics {
             if triangles {
                 shape_matching::project(recorder);
             }
-            recorder.dispatch(&PROJECT_LOCALLY, Domain::EDGES);
+            recorder.dispatch(project, Domain::EDGES);
+            if lawful {
+                recorder.dispatch_range(&SCALE_GLOBAL, 0..vertices, flags);
+            }
             strain::record(recorder, 1, solve);
         });
-        recorder.dispatch_range(&PROJECT_LOCALLY, 0..edges, [0, 1, 0, 0]);
-        recorder.dispatch(&BEAR_ROUND, Domain::VERTICES);
+        recorder.dispatch_range(project, 0..edges, [0, 1, 0, 0]);
+        recorder.dispatch_range(&BEAR_ROUND, 0..vertices, flags);
     }
 }
 
@@ -302,6 +336,10 @@ impl Solver for ProjectiveDynamics {
         vec![self]
     }
 
+    fn rarities(&self) -> &'static [Assignment] {
+        &[("projective_dynamics.iterations", "3"), ("projective_dynamics.inner_iterations", "6")]
+    }
+
     fn variants(&self) -> &'static [Variant] {
         &[Variant {
             name: "projective-dynamics-triangles",
@@ -310,7 +348,7 @@ impl Solver for ProjectiveDynamics {
     }
 }
 
-/// τ² k of an edge \[kg\].
+/// τ² k of an edge without a law of its own \[kg\].
 fn edge_weight(live: &ProjectiveDynamicsLive, frame: &Frame, clock: &Clock) -> f32 {
     if live.stiffness > 0.0 {
         return clock.span * clock.span * live.stiffness;
@@ -336,28 +374,38 @@ fn pull_of_edges(edge_incidence: &[u32], edge_pulls: &[[f32; 4]], v: usize) -> V
 
 fn begin_round_body(run: &mut Run<'_>) -> Result<()> {
     let [again, ..] = run.arguments();
-    let live = run.one::<ProjectiveDynamicsLive>("projective_dynamics")?;
-    let weight = edge_weight(live, run.one::<Frame>("frame")?, run.one::<Clock>("clock")?);
-    let vertices = run.read::<Vertex>("vertices")?;
-    let edge_incidence = run.read::<u32>("edge_incidence")?;
-    let freedom = Freedom::of(run)?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
     let motions = run.read::<[f32; 4]>("motions")?;
-    let vertex_pulls = run.read::<[f32; 4]>("vertex_pulls")?;
     let mut inertial = run.write::<[f32; 4]>("inertial")?;
-    let mut projective_scales = run.write::<[f32; 4]>("projective_scales")?;
     for v in run.range() {
         let mut goal = xyz(displacements[v]);
         if again == 1 {
             goal -= xyz(motions[v]);
         }
         inertial[v] = padded(goal);
+    }
+    Ok(())
+}
+
+fn scale_global_body(run: &mut Run<'_>) -> Result<()> {
+    let [lawful, triangles, ..] = run.arguments();
+    let live = run.one::<ProjectiveDynamicsLive>("projective_dynamics")?;
+    let ordinary = edge_weight(live, run.one::<Frame>("frame")?, run.one::<Clock>("clock")?);
+    let vertices = run.read::<Vertex>("vertices")?;
+    let edge_incidence = run.read::<u32>("edge_incidence")?;
+    let edge_weights = run.read::<f32>("edge_weights")?;
+    let freedom = Freedom::of(run)?;
+    let vertex_pulls = run.read::<[f32; 4]>("vertex_pulls")?;
+    let mut projective_scales = run.write::<[f32; 4]>("projective_scales")?;
+    for v in run.range() {
         let mut scale = 0.0;
         let inverse_mass = vertices[v].inverse_mass;
         if inverse_mass > 0.0 {
-            let degree = (edge_incidence[v + 1] - edge_incidence[v]) as f32;
-            let mut diagonal = system_mass(&freedom, v, inverse_mass) + weight * degree;
-            if live.triangles > 0.0 {
+            let mut diagonal = system_mass(&freedom, v, inverse_mass);
+            for entry in &edge_incidence[edge_incidence[v] as usize..edge_incidence[v + 1] as usize] {
+                diagonal += if lawful == 1 { edge_weights[(entry / 2) as usize] } else { ordinary };
+            }
+            if triangles == 1 {
                 diagonal += vertex_pulls[v][3];
             }
             scale = 1.0 / diagonal;
@@ -383,12 +431,20 @@ fn forget_borne_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The pull of an edge by its size at this length.
+fn pull_along(vertices: &[Vertex], edge: &Link, d: Vec3, extent: f32, size: f32) -> [f32; 4] {
+    let masses = vertices[edge.tail as usize].inverse_mass + vertices[edge.head as usize].inverse_mass;
+    if extent < COLLAPSED * edge.rest || masses == 0.0 {
+        return [0.0; 4];
+    }
+    ((size / extent) * d).extend(size).to_array()
+}
+
 fn project_locally_body(run: &mut Run<'_>) -> Result<()> {
     let [forget, note, ..] = run.arguments();
-    let frame = run.one::<Frame>("frame")?;
-    let clock = run.one::<Clock>("clock")?;
-    let (band, weight) =
-        (Band::of(frame), edge_weight(run.one::<ProjectiveDynamicsLive>("projective_dynamics")?, frame, clock));
+    let live = run.one::<ProjectiveDynamicsLive>("projective_dynamics")?;
+    let (frame, clock) = (run.one::<Frame>("frame")?, run.one::<Clock>("clock")?);
+    let (band, weight) = (Band::of(frame), edge_weight(live, frame, clock));
     let edges = run.read::<Link>("edges")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let displacements = run.read::<[f32; 4]>("displacements")?;
@@ -398,16 +454,11 @@ fn project_locally_body(run: &mut Run<'_>) -> Result<()> {
         if forget == 1 {
             tensions[e] -= clock.force * edge_pulls[e][3];
         }
-        let edge = edges[e];
-        let (tail, head) = (edge.tail as usize, edge.head as usize);
-        let d = between(vertices, |v| xyz(displacements[v]), tail, head);
+        let edge = &edges[e];
+        let d = between(vertices, |v| xyz(displacements[v]), edge.tail as usize, edge.head as usize);
         let extent = d.length();
-        let mut pull = [0.0; 4];
-        let movable = vertices[tail].inverse_mass + vertices[head].inverse_mass > 0.0;
-        if extent >= COLLAPSED * edge.rest && movable {
-            let size = weight * (extent - band.wanted(extent, edge.rest));
-            pull = ((size / extent) * d).extend(size).to_array();
-        }
+        let size = weight * (extent - band.wanted(extent, edge.rest));
+        let pull = pull_along(vertices, edge, d, extent, size);
         edge_pulls[e] = pull;
         if note == 1 {
             tensions[e] += clock.force * pull[3];
@@ -416,8 +467,38 @@ fn project_locally_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-fn global_residual_body(run: &mut Run<'_>) -> Result<()> {
+fn project_lawfully_body(run: &mut Run<'_>) -> Result<()> {
+    let [_, note, ..] = run.arguments();
     let live = run.one::<ProjectiveDynamicsLive>("projective_dynamics")?;
+    let (frame, clock) = (run.one::<Frame>("frame")?, run.one::<Clock>("clock")?);
+    let (band, ordinary) = (Band::of(frame), edge_weight(live, frame, clock));
+    let edges = run.read::<Link>("edges")?;
+    let vertices = run.read::<Vertex>("vertices")?;
+    let displacements = run.read::<[f32; 4]>("displacements")?;
+    let mut edge_pulls = run.write::<[f32; 4]>("edge_pulls")?;
+    let mut edge_laws = run.write::<EdgeLaw>("edge_laws")?;
+    let mut edge_weights = run.write::<f32>("edge_weights")?;
+    for e in run.range() {
+        let (edge, law) = (&edges[e], edge_laws[e]);
+        let d = between(vertices, |v| xyz(displacements[v]), edge.tail as usize, edge.head as usize);
+        let extent = d.length();
+        let mut weight = ordinary;
+        let mut size = ordinary * (extent - band.wanted(extent, edge.rest));
+        if law.is_own() {
+            let (firmness, ended) = (law.firmness(clock.span), law.ended(extent, edge.rest));
+            size = firmness * (extent - edge.rest) + ordinary * (extent - ended);
+            weight = firmness + if ended == extent { 0.0 } else { ordinary };
+        }
+        edge_weights[e] = weight;
+        let pull = pull_along(vertices, edge, d, extent, size);
+        edge_laws[e].multiplier = if note == 1 { pull[3] } else { edge_pulls[e][3] };
+        edge_pulls[e] = pull;
+    }
+    Ok(())
+}
+
+fn global_residual_body(run: &mut Run<'_>) -> Result<()> {
+    let [_, triangles, ..] = run.arguments();
     let vertices = run.read::<Vertex>("vertices")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
     let freedom = Freedom::of(run)?;
@@ -431,7 +512,7 @@ fn global_residual_body(run: &mut Run<'_>) -> Result<()> {
         let inverse_mass = vertices[v].inverse_mass;
         if inverse_mass > 0.0 {
             let mut pull = pull_of_edges(edge_incidence, edge_pulls, v);
-            if live.triangles > 0.0 {
+            if triangles == 1 {
                 pull += xyz(vertex_pulls[v]);
             }
             let way = xyz(displacements[v]) - xyz(inertial[v]);
@@ -449,7 +530,28 @@ fn aim_global_body(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+fn apply_lawful_edges_body(run: &mut Run<'_>) -> Result<()> {
+    let [_, triangles, ..] = run.arguments();
+    let edges = run.read::<Link>("edges")?;
+    let edge_incidence = run.read::<u32>("edge_incidence")?;
+    let edge_weights = run.read::<f32>("edge_weights")?;
+    let searches = run.read::<[f32; 4]>("projective_searches")?;
+    let mut vertex_pulls = run.write::<[f32; 4]>("vertex_pulls")?;
+    for v in run.range() {
+        let mut product = if triangles == 1 { xyz(vertex_pulls[v]) } else { Vec3::ZERO };
+        let here = xyz(searches[v]);
+        for entry in &edge_incidence[edge_incidence[v] as usize..edge_incidence[v + 1] as usize] {
+            let edge = edges[(entry / 2) as usize];
+            let other = xyz(searches[if entry & 1 == 1 { edge.tail } else { edge.head } as usize]);
+            product += edge_weights[(entry / 2) as usize] * (here - other);
+        }
+        vertex_pulls[v] = product.extend(vertex_pulls[v][3]).to_array();
+    }
+    Ok(())
+}
+
 fn apply_global_body(run: &mut Run<'_>) -> Result<()> {
+    let [lawful, triangles, ..] = run.arguments();
     let live = run.one::<ProjectiveDynamicsLive>("projective_dynamics")?;
     let weight = edge_weight(live, run.one::<Frame>("frame")?, run.one::<Clock>("clock")?);
     let edges = run.read::<Link>("edges")?;
@@ -467,14 +569,16 @@ fn apply_global_body(run: &mut Run<'_>) -> Result<()> {
             let inverse_mass = vertices[v].inverse_mass;
             if inverse_mass > 0.0 {
                 let here = xyz(searches[v]);
-                let mut apart = Vec3::ZERO;
-                for k in edge_incidence[v]..edge_incidence[v + 1] {
-                    let entry = edge_incidence[k as usize];
-                    let edge = edges[(entry / 2) as usize];
-                    apart += here - xyz(searches[if entry & 1 == 1 { edge.tail } else { edge.head } as usize]);
+                product = system_mass(&freedom, v, inverse_mass) * here;
+                if lawful == 0 {
+                    let mut apart = Vec3::ZERO;
+                    for entry in &edge_incidence[edge_incidence[v] as usize..edge_incidence[v + 1] as usize] {
+                        let edge = edges[(entry / 2) as usize];
+                        apart += here - xyz(searches[if entry & 1 == 1 { edge.tail } else { edge.head } as usize]);
+                    }
+                    product += weight * apart;
                 }
-                product = system_mass(&freedom, v, inverse_mass) * here + weight * apart;
-                if live.triangles > 0.0 {
+                if lawful == 1 || triangles == 1 {
                     product += xyz(vertex_pulls[v]);
                 }
                 product = freedom.filtered(v, product);
@@ -501,7 +605,7 @@ fn apply_global_step_body(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn bear_round_body(run: &mut Run<'_>) -> Result<()> {
-    let live = run.one::<ProjectiveDynamicsLive>("projective_dynamics")?;
+    let [_, triangles, ..] = run.arguments();
     let clock = run.one::<Clock>("clock")?;
     let vertices = run.read::<Vertex>("vertices")?;
     let edge_incidence = run.read::<u32>("edge_incidence")?;
@@ -511,7 +615,7 @@ fn bear_round_body(run: &mut Run<'_>) -> Result<()> {
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
     for v in run.range() {
         let mut pull = pull_of_edges(edge_incidence, edge_pulls, v);
-        if live.triangles > 0.0 {
+        if triangles == 1 {
             pull += xyz(vertex_pulls[v]);
         }
         vertex_pulls[v] = pull.extend(vertex_pulls[v][3]).to_array();

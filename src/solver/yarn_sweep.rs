@@ -87,9 +87,9 @@ use crate::error::Result;
 use crate::solver::lawful_yarns::PROJECT_LAWFUL_YARN;
 use crate::solver::line_solve::{self, YarnView, dispatch_family, kernel, yarns_of};
 use crate::solver::yarn_projection::{self, YarnSweepLive};
-use crate::solver::{Assignment, Solver, chords, windows};
+use crate::solver::{Assignment, Solver, chords, stiff_yarns, windows};
 use crate::stage::Recorder;
-use crate::stage::parameter::{Parameter, Parameters, Table, parameter};
+use crate::stage::parameter::{Parameter, Parameters, Table, Takes, Value, parameter};
 use crate::stage::{Stage, control, strain};
 
 static SOURCE: Source =
@@ -113,11 +113,21 @@ pub struct YarnSweep {
     /// Load s from which [taut chords](crate::solver::chords) are used where the number of substeps is bounded; may be
     /// slid live.
     pub chords_from: f32,
+    /// Whether the [geometric stiffness](crate::solver::stiff_yarns) of taut yarns is part of the step, in meshes of
+    /// one family of open yarns that nothing holds or touches: chains, ropes, curtains of strings. Others go without.
+    pub geometric_stiffness: bool,
 }
 
 impl Default for YarnSweep {
     fn default() -> Self {
-        Self { sweeps: 400, middle_sweeps: 8, step_clamp: 0.3, slack: 0.5, chords_from: 4.0 }
+        Self {
+            sweeps: 400,
+            middle_sweeps: 8,
+            step_clamp: 0.3,
+            slack: 0.5,
+            chords_from: 4.0,
+            geometric_stiffness: false,
+        }
     }
 }
 
@@ -128,7 +138,7 @@ impl YarnSweep {
 
 impl Stage for YarnSweep {
     fn fields(&self) -> Vec<Spec> {
-        [yarn_projection::FIELDS, line_solve::FIELDS, windows::FIELDS].concat()
+        [yarn_projection::FIELDS, line_solve::FIELDS, windows::FIELDS, stiff_yarns::FIELDS].concat()
     }
 
     fn inputs(&self, inputs: &mut Inputs<'_>) -> Result<()> {
@@ -137,6 +147,10 @@ impl Stage for YarnSweep {
     }
 
     fn record(&self, recorder: &mut Recorder<'_>) {
+        if self.geometric_stiffness && stiff_yarns::fits(recorder) {
+            self.record_stiff(recorder);
+            return;
+        }
         if recorder.about.moment.bounded && !recorder.sizes().lawful() {
             chords::record(recorder);
         }
@@ -169,6 +183,24 @@ impl Stage for YarnSweep {
     }
 }
 
+impl YarnSweep {
+    /// The same for one family of yarns with their geometric stiffness, each solved as a whole.
+    fn record_stiff(&self, recorder: &mut Recorder<'_>) {
+        let sweeps = if recorder.about.moment.last_substep { self.sweeps } else { self.middle_sweeps };
+        stiff_yarns::record(recorder, !recorder.about.moment.again);
+        strain::measure(recorder);
+        control::repeat_strained(recorder, 1, sweeps, |recorder| {
+            strain::keep(recorder);
+            stiff_yarns::record(recorder, false);
+            strain::measure(recorder);
+            control::judge_strain(recorder, 1, 0);
+        });
+    }
+}
+
+/// Words of an option.
+const SWITCH: [&str; 2] = ["off", "on"];
+
 impl Parameters for YarnSweep {
     const TABLE: &'static str = "yarn_sweep";
     const PARAMETERS: &'static [Parameter<Self>] = &[
@@ -187,6 +219,19 @@ impl Parameters for YarnSweep {
             "part of the strain limit that a yarn between two pins may keep"
         ),
         parameter!(chords_from: Number or infinity, |load| load >= 0.0, "at least 0", "load from which taut chords are used"),
+        Parameter {
+            name: "geometric_stiffness",
+            takes: Takes::Word(&SWITCH),
+            expected: "off or on",
+            about: "whether taut yarns of one family resist being moved aside in the step itself",
+            get: |solver| Value::Word(SWITCH[usize::from(solver.geometric_stiffness)]),
+            set: |solver, value| {
+                if let Value::Word(word) = value {
+                    solver.geometric_stiffness = word == SWITCH[1];
+                }
+            },
+            valid: |_| true,
+        },
     ];
 }
 

@@ -56,7 +56,7 @@ impl Band {
 
     /// Whether an edge is strictly inside its band.
     #[inline(always)]
-    fn has<R: Real>(self, extent: R, rest: R) -> R::Mask {
+    pub(crate) fn has<R: Real>(self, extent: R, rest: R) -> R::Mask {
         extent.above(extent.like(self.least) * rest) & (extent.like(self.most) * rest).above(extent)
     }
 

@@ -120,8 +120,13 @@ impl EdgeLaw {
         self.most > 0.0
     }
 
+    /// The length between its ends that is nearest \[m\].
+    pub(crate) fn ended(&self, extent: f32, rest: f32) -> f32 {
+        extent.max(self.least * rest).min(self.most * rest)
+    }
+
     /// Firmness κ in a step of this length \[kg\].
-    fn firmness(&self, span: f32) -> f32 {
+    pub(crate) fn firmness(&self, span: f32) -> f32 {
         self.stiffness * (span * span)
     }
 

@@ -46,6 +46,7 @@ pub struct Woven<'a> {
     families: &'a [ops::Range<u32>],
     longest_yarn: u32,
     between_pins: bool,
+    closes: bool,
     locked: u32,
     family_edges: Vec<ops::Range<u32>>,
     windows: Option<&'a Windows>,
@@ -64,6 +65,7 @@ impl<'a> Woven<'a> {
             families: &yarns.families,
             longest_yarn: yarns.longest(),
             between_pins: yarns.between_pins,
+            closes: yarns.yarns.iter().any(|yarn| yarn.closed),
             locked: yarns.locked,
             family_edges: yarns.family_edges(),
             windows: None,
@@ -119,6 +121,11 @@ impl<'a> Recorder<'a> {
     pub fn is_woven(&self) -> bool {
         let sizes = self.sizes();
         self.families().len() <= FAMILIES && sizes.edges() >= LENGTH * sizes.yarns()
+    }
+
+    /// Whether a yarn ends where it starts.
+    pub fn closes(&self) -> bool {
+        self.about.closes
     }
 
     /// Whether a yarn runs from one pin to another ([`Yarns::between_pins`]).

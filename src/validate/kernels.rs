@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::subjects::{
     FRAME, crowded, everything_else, filtering, heaped, inflated, landing, lawful, moving, resting, rushing, solvers,
-    tangled, warm, windy, with,
+    stiff, tangled, warm, windy, with,
 };
 use super::{Check, Depth, Failure, Seen, Subject, pairs};
 use crate::cloth::filter::{FilterSettings, Layout};
@@ -122,6 +122,9 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
         let settings =
             Settings { method: warm(), substeps: Substeps::Fixed(6), strain_limit: 1e-3, ..Default::default() };
         compare(subject, &after_ten_frames(scene::curtain(12)?, settings)?, MOST)
+    }));
+    list.push(Check::new("kernels/yarn-sweep/stiff", |subject| {
+        compare_reaching(subject, &stiff(SIZE)?, MOST, "solve_stiff_yarn", |_, _| Ok(true))
     }));
     // Large enough for windows around pins.
     list.push(Check::new("kernels/yarn-sweep/windows", |subject| {

@@ -53,8 +53,8 @@ pub use subjects::{method, solvers};
 pub use energy::energy;
 #[doc(hidden)]
 pub use subjects::{
-    crowded, everything_else, filtering, heaped, inflated, kernel, landing, lawful, moving, resting, rushing, tangled,
-    warm, windy,
+    crowded, everything_else, filtering, heaped, inflated, kernel, landing, lawful, moving, resting, rushing, stiff,
+    tangled, warm, windy,
 };
 
 use crate::engine::gpu::Gpu;

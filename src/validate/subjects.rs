@@ -312,6 +312,29 @@ pub fn warm() -> Method {
     Method::FastProjection(FastProjection { warm_start: Some(1.0), ..Default::default() })
 }
 
+/// Four strings side by side in motion, of which one hangs between two pins, with geometric stiffness; on the CPU.
+///
+/// # Errors
+/// As [`Cloth::on_cpu`] and [`Cloth::step`].
+pub fn stiff(length: u32) -> Result<Cloth> {
+    let place = |k: u32| [0.05 * (k % length) as f32, -0.1 * (k / length) as f32, 0.02 * (k % 3) as f32];
+    let positions: Vec<_> = (0..4 * length).map(place).collect();
+    let lines = (0..4 * length - 1).filter(|k| (k + 1) % length != 0).map(|k| [k, k + 1]).collect();
+    // The first is free, the second hangs from its start, the third from its end, the last between two pins.
+    let pins = vec![length, 3 * length - 1, 3 * length, 4 * length - 1];
+    let mesh = Mesh::new(MeshDescriptor { positions: positions.clone(), lines, pins, ..Default::default() })?;
+    let settings = Settings {
+        method: Method::YarnSweep(YarnSweep { geometric_stiffness: true, ..Default::default() }),
+        substeps: Substeps::Fixed(2),
+        ..Default::default()
+    };
+    let mut cloth = Cloth::on_cpu(Scene::new("strings", mesh, positions).with_settings(settings))?;
+    for _ in 0..10 {
+        cloth.step(&FrameInput { dt: FRAME, ..Default::default() })?;
+    }
+    Ok(cloth)
+}
+
 /// Settings with the parts that the defaults do not use on small meshes.
 pub fn everything_else() -> Settings {
     Settings {

@@ -133,6 +133,7 @@ pub(crate) fn cloths(size: u32) -> Vec<(String, Cloth)> {
     }
     cloths.push(("inflated".into(), taut::validate::inflated(1, Settings::default()).expect("a valid cloth")));
     cloths.push(("carried".into(), cpu(taut::scene::curtain(size).expect("a scene"), heavy())));
+    cloths.push(("stiff strings".into(), taut::validate::stiff(size).expect("a valid cloth")));
     cloths.push(("own heap".into(), own_heap(size)));
     cloths.push(("tangled".into(), tangled(size)));
     let settings = Settings { tangent_velocities: true, ..Default::default() };
