@@ -4,20 +4,21 @@
 @group(0) @binding(1) var<storage, read_write> pair_loads: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> pair_starts: array<u32>;
 @group(0) @binding(3) var<storage, read_write> old_pairs: array<vec4<u32>>;
-@group(0) @binding(4) var<storage, read_write> old_loads: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> old_loads: array<f32>;
 @group(0) @binding(5) var<storage, read_write> old_starts: array<u32>;
 @group(0) @binding(6) var<storage, read> found_spread: array<u32>; // spread
 
-// Keeps a list before another is made. Argument: number of owners, and one.
+// Keeps a list before another is made, and the last of a frame, with which the next begins. Arguments: number of
+// owners, and one; 1 at the end of a frame.
 @compute @workgroup_size(GROUP)
 fn keep_pairs(invocation: Invocation) {
     let k = element(invocation);
-    if (!running() || k >= range.end) {
+    if (!running() || k >= range.end || (range.arguments.y == 0u && clock.substep <= 1u)) {
         return;
     }
     if (k < nearness.pairs) {
         old_pairs[k] = pairs[k];
-        old_loads[k] = pair_loads[k];
+        old_loads[k] = pair_loads[k].w / (clock.h * clock.h);
     }
     if (k < range.arguments.x) {
         old_starts[k] = min(pair_starts[k], nearness.pairs);
@@ -52,16 +53,17 @@ fn carry_loads(invocation: Invocation) {
         }
         owner = low;
     }
-    var load = vec4<f32>();
+    var pressed = 0.0;
     let end = old_starts[owner + 1u];
     for (var k = old_starts[owner]; k < clearance.capacity; k++) {
         if (k >= end) {
             break;
         }
         if (all(old_pairs[k] == pair)) {
-            load = old_loads[k];
+            pressed = old_loads[k] * (clock.h * clock.h);
             break;
         }
     }
-    pair_loads[p] = load;
+    // What a frame that failed left behind is no load.
+    pair_loads[p] = vec4<f32>(0.0, 0.0, 0.0, select(0.0, pressed, pressed > 0.0 && pressed < FAR));
 }

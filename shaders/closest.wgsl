@@ -137,6 +137,19 @@ fn between(share: vec4<f32>, a: vec3<f32>, b: vec3<f32>, c: vec3<f32>, d: vec3<f
     return share.y * (b - a) + share.z * (c - a) + share.w * (d - a);
 }
 
+// Whether a closest point lies on the border of a triangle, or at the end of an edge.
+fn at_end(kind: u32, at: vec2<f32>) -> bool {
+    let third = select(1.0 - at.x - at.y, 1.0, kind == EDGES);
+    let most = select(0.0, max(at.x, at.y), kind == EDGES);
+    return min(at.x, at.y) < END || third < END || most > 1.0 - END;
+}
+
+// Whether a pair has a say in the response. Of two edges whose closest point is the end of one, the triangles beside
+// the other are as near to that vertex, or nearer, and these pairs are listed, too.
+fn responds(plane: Plane) -> bool {
+    return plane.distance > 0.0 && !(plane.kind == EDGES && at_end(plane.kind, plane.weights));
+}
+
 // Fixed-point words of a vector in units: their sums by atomics do not depend on the order.
 fn fixed(units: vec3<f32>) -> vec3<u32> {
     return bitcast<vec3<u32>>(vec3<i32>(round(clamp(units, vec3<f32>(-MOST_UNITS), vec3<f32>(MOST_UNITS)))));

@@ -50,7 +50,16 @@ fn aim_pairs(invocation: Invocation) {
         pair_loads[p] = vec4<f32>();
         return;
     }
-    let n = way / apart;
+    var n = way / apart;
+    if (plane.kind == VERTEX_TRIANGLE && at_end(plane.kind, at)) {
+        // Beside a triangle its plane stands for the way to its border, where that is nearly the same.
+        var face = cross(c - b, d - b);
+        face /= max(length(face), SMALLEST);
+        let cosine = dot(face, n);
+        if (abs(cosine) > UPRIGHT) {
+            n = select(-face, face, cosine > 0.0);
+        }
+    }
     let along = vec4<f32>(0.0, dot(n, b - a), dot(n, c - a), dot(n, d - a));
     let side = sides(plane.kind);
     let low = select(0.0, min(along.x, along.y), plane.kind == EDGES);
@@ -69,6 +78,10 @@ fn aim_pairs(invocation: Invocation) {
     plane.distance = low - high;
     plane.weights = at;
     planes[p] = plane;
+    if (!responds(plane)) {
+        pair_loads[p] = vec4<f32>();
+        return;
+    }
     var moved = vec3<f32>();
     for (var k = 0u; k < 4u; k++) {
         moved += share[k] * displacements[pair[k]].xyz;

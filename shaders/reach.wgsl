@@ -86,11 +86,12 @@ fn set_reach() {
     if (decisions[range.arguments.y] == 0u) {
         return;
     }
-    found_spread[PAST] = found_spread[ACTIVE];
+    let begins = found_nearness[0].begun == 0u;
+    // A frame begins with what pressed in the one before, and does not know whether anything did.
+    found_spread[PAST] = select(found_spread[ACTIVE], 1u, begins);
     found_spread[ACTIVE] = 0u;
     found_nearness[0].radius = (1.0 + LEAST_MARGIN) * clearance.thickness;
     let tangled = atomicLoad(&own_meters[TANGLED]) > 0u;
-    let begins = found_nearness[0].begun == 0u;
     if (begins || bitcast<f32>(found_spread[NEED]) > 0.0 || found_nearness[0].demand > clearance.capacity || tangled) {
         decisions[range.arguments.x] = 1u;
     }

@@ -34,7 +34,7 @@ fn pull(pair: vec4<u32>, share: vec4<f32>, way: vec3<f32>) {
 @compute @workgroup_size(GROUP)
 fn resume_pairs(invocation: Invocation) {
     let p = element(invocation);
-    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance <= 0.0 || pair_loads[p].w == 0.0) {
+    if (!running() || p >= min(range.end, nearness.pairs) || !responds(planes[p]) || pair_loads[p].w == 0.0) {
         return;
     }
     let plane = planes[p];
@@ -58,7 +58,7 @@ fn resume_pairs(invocation: Invocation) {
 @compute @workgroup_size(GROUP)
 fn press_pairs(invocation: Invocation) {
     let p = element(invocation);
-    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance <= 0.0) {
+    if (!running() || p >= min(range.end, nearness.pairs) || !responds(planes[p])) {
         return;
     }
     let plane = planes[p];
@@ -113,7 +113,7 @@ fn press_apply(invocation: Invocation) {
 @compute @workgroup_size(GROUP)
 fn calm_pairs(invocation: Invocation) {
     let p = element(invocation);
-    if (!running() || p >= min(range.end, nearness.pairs) || planes[p].distance <= 0.0 || pair_loads[p].w <= 0.0) {
+    if (!running() || p >= min(range.end, nearness.pairs) || !responds(planes[p]) || pair_loads[p].w <= 0.0) {
         return;
     }
     let plane = planes[p];

@@ -169,10 +169,20 @@ fn self_collision_is_told_from_none() {
         cpu(scene, Settings { self_collision: own, ..Default::default() })
     };
     goes_on("heap", || made(true));
+    // What presses goes on, too.
+    let stack = scene::stack(8).unwrap();
+    goes_on("stack", || cpu(stack.clone(), stack.settings.clone()));
     let (with, without) = (made(true).checkpoint().unwrap(), made(false).checkpoint().unwrap());
     assert!(refusal(&mut made(false), &with).contains("with self-collision, and this one has none"));
     assert!(refusal(&mut made(true), &without).contains("without self-collision, and this one has it"));
     assert!(refusal(&mut made(true), &forge(&with, "rest_places", f32::NAN)).contains("elsewhere at rest"));
+    // Loads that never were are none, wherever they are said to be.
+    for (name, value) in [("old_starts", f32::MAX), ("old_loads", f32::NAN)] {
+        let mut forged = made(true);
+        forged.restore(&forge(&with, name, value)).unwrap();
+        forged.step(&frame(FRAME)).unwrap();
+        assert!(!forged.snapshot().unwrap().report.rejected, "{name}");
+    }
 }
 
 #[test]

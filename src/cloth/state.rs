@@ -17,7 +17,7 @@ use crate::stage::Stage;
 use crate::stage::fields::{Clock, Meters, Vertex};
 use crate::stage::integrate::IMPULSE;
 use crate::stage::normals::Normals;
-use crate::stage::self_collision::{check_tangles, flag_tangles};
+use crate::stage::self_collision::{self, check_tangles, flag_tangles};
 
 impl Cloth {
     /// Back to the start, at rest; gusts start again, too. Every solid goes to where it was when it came.
@@ -161,6 +161,7 @@ pub(super) fn write_state(
     // Nothing has been measured in this state.
     fields.get_mut::<[f32; 4]>("reactions")?.fill([0.0; 4]);
     fields.get_mut::<f32>("tensions")?.fill(0.0);
+    self_collision::forget(fields)?;
     fields.get_mut::<Meters>("meters")?.fill(Meters::default());
     fields.get_mut::<u32>("faults")?.fill(0);
     fields.get_mut::<Clock>("clock")?.fill(Clock::default());

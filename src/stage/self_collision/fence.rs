@@ -1,10 +1,12 @@
 //! The fence: half-spaces that no vertex leaves in a substep, so that nothing crosses.
 //!
-//! A pair has a plane between its parts. Each side gets a share of the free space between them, by how much it wants to
-//! go towards the other, and a vertex may go as far as its side's share, and as it lies behind the nearest point of its
-//! side. What goes farther is pushed back along the normal, twice, so that sliding along a layer is left; what is then
-//! still too far is shortened on its whole way, which is the guarantee. Shortening alone stops sliding: with it a sheet
-//! that glides on another without friction stands still.
+//! A pair has a plane between its parts: across the way between the closest points, or, beside a triangle, the plane of
+//! the triangle, where that is nearly the same. Any plane between them will do, and layers slide along these. Each side
+//! gets a share of the free space between them, by how much it wants to go towards the other, and a vertex may go as
+//! far as its side's share, and as it lies behind the nearest point of its side. What goes farther is pushed back along
+//! the normal, twice, so that sliding along a layer is left; what is then still too far is shortened on its whole way,
+//! which is the guarantee. Shortening alone stops sliding: with it a sheet that glides on another without friction
+//! stands still.
 //!
 //! The last pass shares out anew, by one state of displacements, so that the shares of all pairs fit together.
 //!
@@ -21,8 +23,8 @@ use crate::stage::contact::Contact;
 use crate::stage::fields::{Clock, FAR, Vertex};
 use crate::stage::freedom::{left_by, rigid};
 use crate::stage::self_collision::closest::{
-    self, Clearance, EDGES, FLOOR, NEITHER, Nearness, Plane, SHARE, SMALLEST, UNITS, between, closest_weights, fixed,
-    floating, kept, shares, sides,
+    self, Clearance, EDGES, FLOOR, NEITHER, Nearness, Plane, SHARE, SMALLEST, UNITS, VERTEX_TRIANGLE, at_end, between,
+    closest_weights, fixed, floating, kept, responds, shares, sides,
 };
 use crate::stage::self_collision::meter;
 use crate::stage::self_collision::pairs::{bound_pair, listed};
@@ -33,6 +35,7 @@ use crate::vector::{padded, xyz};
 static SOURCE: Source =
     Source::new("fence", include_str!("../../../shaders/fence.wgsl")).shares(&[&closest::SOURCE]).constants(&[
         ("LEAST_PART", Constant::F32(LEAST_PART)),
+        ("UPRIGHT", Constant::F32(UPRIGHT)),
         ("TRIM", Constant::F32(TRIM)),
         ("ENOUGH", Constant::F32(ENOUGH)),
         ("PINCH", Constant::F32(PINCH)),
@@ -54,6 +57,8 @@ static SOURCE: Source =
 
 /// Smallest part of the free space that a side gets.
 const LEAST_PART: f32 = 0.05;
+/// Cosine of the angle between the way to the border of a triangle and its normal up to which its plane stands for it.
+const UPRIGHT: f32 = 0.95;
 /// Part of what is allowed that a shortened way has: rounding must not lead over it.
 const TRIM: f32 = 0.999;
 /// Part of what a held vertex must give up that counts as all of it.
@@ -183,7 +188,15 @@ fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
             pair_loads[p] = [0.0; 4];
             continue;
         }
-        let normal = way / apart;
+        let mut normal = way / apart;
+        if plane.kind == VERTEX_TRIANGLE && at_end(plane.kind, weights) {
+            let face = (at[2] - at[1]).cross(at[3] - at[1]);
+            let face = face / face.length().max(SMALLEST);
+            let cosine = face.dot(normal);
+            if cosine.abs() > UPRIGHT {
+                normal = if cosine > 0.0 { face } else { -face };
+            }
+        }
         let along = [0.0, normal.dot(at[1] - at[0]), normal.dot(at[2] - at[0]), normal.dot(at[3] - at[0])];
         let (low, high) = if plane.kind == EDGES {
             (along[0].min(along[1]), along[2].max(along[3]))
@@ -199,6 +212,10 @@ fn aim_pairs_body(run: &mut Run<'_>) -> Result<()> {
         offsets[p] = std::array::from_fn(|k| if side[k] > 0.0 { along[k] - low } else { high - along[k] });
         let plane = Plane { normal, distance: low - high, weights, ..plane };
         planes[p] = plane;
+        if !responds(&plane) {
+            pair_loads[p] = [0.0; 4];
+            continue;
+        }
         let moved = (0..4).map(|k| share[k] * xyz(displacements[pair[k] as usize])).reduce(|a, b| a + b);
         let gap = plane.distance + normal.dot(moved.unwrap_or_default()) - kept(clearance, nearness, &plane, clock.h);
         if gap < 0.0 || pair_loads[p][3] > 0.0 {

@@ -100,7 +100,7 @@ pub(crate) mod meter {
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<Clearance>("clearance", Domain::Fixed(1), "what self-collision is told").input(),
-    Spec::of::<Nearness>("nearness", Domain::Fixed(1), "what a substep looks for, and what it found"),
+    Spec::of::<Nearness>("nearness", Domain::Fixed(1), "what a substep looks for, and what it found").state(),
     Spec::of::<u32>("motion_box", Domain::Fixed(reach::BOX), "boxes of displacements, ordered as words").exact(),
     Spec::of::<f32>("spread", Domain::Fixed(plots::spread::COUNT), "relative motion of plots").floor(magnitude::rest),
     Spec::of::<u32>("plot_words", Domain::PLOT_WORDS, "vertices of plots").exact(),
@@ -128,9 +128,11 @@ pub(crate) const FIELDS: &[Spec] = &[
         .floor(magnitude::rest),
     Spec::of::<[f32; 4]>("pair_loads", Domain::PAIRS, "what friction holds, w: what presses [m]")
         .floor(magnitude::grain),
-    Spec::of::<[u32; 4]>("old_pairs", Domain::PAIRS, "`pairs` of the list before").exact(),
-    Spec::of::<[f32; 4]>("old_loads", Domain::PAIRS, "`pair_loads` of the list before [m]").floor(magnitude::grain),
-    Spec::of::<u32>("old_starts", Domain::OWNERS, "`pair_starts` of the list before").exact(),
+    Spec::of::<[u32; 4]>("old_pairs", Domain::PAIRS, "`pairs` of the list before").exact().persistent(),
+    Spec::of::<f32>("old_loads", Domain::PAIRS, "what pressed in the list before, as an acceleration [m/s²]")
+        .floor(|f| Ok(magnitude::grain(f)? / (magnitude::step(f)? * magnitude::step(f)?)))
+        .persistent(),
+    Spec::of::<u32>("old_starts", Domain::OWNERS, "`pair_starts` of the list before").exact().state(),
     Spec::of::<[f32; 4]>("rest_places", Domain::TOUCHING, "positions at rest [m], w: twice the piece, + 1 if tangled")
         .exact()
         .state(),
@@ -207,7 +209,7 @@ pub struct SelfCollision {
     pub thickness: f32,
     /// Coefficient of Coulomb friction of cloth on cloth.
     pub friction: f32,
-    /// Pairs of near parts that there is room for, as a multiple of the number of vertices; each takes 112 bytes. Where
+    /// Pairs of near parts that there is room for, as a multiple of the number of vertices; each takes 100 bytes. Where
     /// more are found, vertices are slowed down and [`SelfReport::overflowed`] counts them.
     pub pairs_per_vertex: f32,
     /// What happens to cloth that passes through itself from the start.
@@ -504,6 +506,13 @@ pub(crate) fn flag_tangles(crossings: &[Crossing], fields: &mut Fields) -> Resul
     Ok(())
 }
 
+/// Nothing pressed or was found before the state that is set.
+pub(crate) fn forget(fields: &mut Fields) -> Result<()> {
+    fields.get_mut::<Nearness>("nearness")?.fill(Nearness::default());
+    fields.get_mut::<u32>("old_starts")?.fill(0);
+    Ok(())
+}
+
 /// Refuses places at rest of a checkpoint that are not those of the cloth; which vertices are tangled may differ.
 pub(crate) fn check_places(made: &Fields, restored: &Fields) -> Result<()> {
     let [made, restored] = [made.get::<[f32; 4]>("rest_places")?, restored.get::<[f32; 4]>("rest_places")?];
@@ -583,7 +592,7 @@ impl Stage for Detect {
                 grid::record(recorder);
                 untangle::record(recorder);
             }
-            carry::keep(recorder);
+            carry::keep(recorder, false);
             pairs::record(recorder);
             carry::carry(recorder);
             sift::restart(recorder);
@@ -608,6 +617,7 @@ pub(crate) struct EndOwn;
 impl Stage for EndOwn {
     fn record(&self, recorder: &mut Recorder<'_>) {
         reach::note(recorder);
+        carry::keep(recorder, true);
     }
 }
 

@@ -200,9 +200,11 @@ fn set_reach_body(run: &mut Run<'_>) -> Result<()> {
     if decisions[parent as usize] == 0 {
         return Ok(());
     }
-    found_spread[spread::PAST as usize] = found_spread[spread::ACTIVE as usize];
-    found_spread[spread::ACTIVE as usize] = 0;
     let near = &mut found_nearness[0];
+    // A frame begins with what pressed in the one before, and does not know whether anything did.
+    let pressed = if near.begun == 0 { 1 } else { found_spread[spread::ACTIVE as usize] };
+    found_spread[spread::PAST as usize] = pressed;
+    found_spread[spread::ACTIVE as usize] = 0;
     near.radius = (1.0 + LEAST_MARGIN) * clearance.thickness;
     let tangled = own_meters[meter::TANGLED as usize] > 0;
     let need = f32::from_bits(found_spread[spread::NEED as usize]) > 0.0;
