@@ -136,8 +136,8 @@ fn project_locally(invocation: Invocation) {
 }
 
 // The same where edges have laws of their own: to the rest length with the stiffness of the law, and beyond an end to
-// that end, with the stiffness of ends, which counts in the system only there. Multipliers are what the edges were pulled
-// with last; arguments: 0; 1 to take what they are pulled with now.
+// that end, with the stiffness of ends, which counts in the system only there. Multipliers are what the edges were
+// pulled with last; arguments: 0; 1 to take what they are pulled with now.
 @compute @workgroup_size(GROUP)
 fn project_lawfully(invocation: Invocation) {
     let e = element(invocation);
