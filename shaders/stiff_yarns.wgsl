@@ -11,7 +11,7 @@ struct Taut { n: vec3<f32>, one: vec3<f32>, two: vec3<f32>, excess: f32, stiffne
 struct Seen { a: f32, f: vec2<f32>, across: vec3<f32> }
 
 @group(0) @binding(12) var<storage, read_write> stiff_rows: array<StiffRow>;
-@group(0) @binding(13) var<storage, read_write> carried_tensions: array<f32>;
+@group(0) @binding(13) var<storage, read_write> last_tensions: array<f32>;
 
 fn is_first() -> bool {
     return range.arguments.x == 1u;
@@ -195,10 +195,10 @@ fn solve_stiff_yarn(invocation: Invocation) {
         if (is_first()) {
             var carried = 0.0;
             if (clock.previous > 0.0) {
-                carried = max(carried_tensions[e], 0.0) / max(length(vector_of(edges[e])), COLLAPSED * edges[e].rest);
+                carried = max(last_tensions[e], 0.0) / max(length(vector_of(edges[e])), COLLAPSED * edges[e].rest);
             }
             row.diagonal.w = min(clock.span * clock.span * carried, STIFFEST * frame.mean_mass);
-            carried_tensions[e] = 0.0;
+            last_tensions[e] = 0.0;
         }
         stiff_rows[e] = row;
         row = next_row(row, taut(e, kept), edges[e].head);
@@ -220,7 +220,7 @@ fn solve_stiff_yarn(invocation: Invocation) {
         }
         let tension = dot(edge.n, pull);
         tensions[e] += clock.force * tension;
-        carried_tensions[e] += tension / (clock.span * clock.span);
+        last_tensions[e] += tension / (clock.span * clock.span);
         move_vertex(head, way, ahead - pull, edges[e].rest);
         way = here.way.xyz + answer(here, pull);
         ahead = pull;

@@ -91,7 +91,7 @@ impl Solver for Auto {
     }
 
     fn notes_tension(&self) -> bool {
-        true
+        self.sweep.notes_tension()
     }
 
     fn rarities(&self) -> &'static [Assignment] {

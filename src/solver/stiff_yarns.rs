@@ -38,7 +38,7 @@
 //! |---|---|---|
 //! | Y_k, κ | `stiff_rows.diagonal.xyz, off; diagonal.w` | 1/kg; kg |
 //! | d_k | `stiff_rows.way` | m |
-//! | T of the substep | `carried_tensions` | N |
+//! | T of the substep | `last_tensions` | N |
 //!
 //! Cost: one dispatch per solve, one invocation per yarn.
 
@@ -81,7 +81,7 @@ element! {
 /// Its fields.
 pub(crate) const FIELDS: &[Spec] = &[
     Spec::of::<StiffRow>("stiff_rows", Domain::EDGES, "rows of a solve with geometric stiffness").scratch(),
-    Spec::of::<f32>("carried_tensions", Domain::EDGES, "tensions of the last substep [N]")
+    Spec::of::<f32>("last_tensions", Domain::EDGES, "tensions of the last substep [N]")
         .persistent()
         .floor(least_tension),
 ];
@@ -221,7 +221,7 @@ fn solve_stiff_yarn_body(run: &mut Run<'_>) -> Result<()> {
     let mut reactions = run.write::<[f32; 4]>("reactions")?;
     let mut tensions = run.write::<f32>("tensions")?;
     let mut stiff_rows = run.write::<StiffRow>("stiff_rows")?;
-    let mut carried_tensions = run.write::<f32>("carried_tensions")?;
+    let mut last_tensions = run.write::<f32>("last_tensions")?;
     let free = |v: u32| vertices[v as usize].inverse_mass > 0.0;
     for y in run.range() {
         let yarn = &yarns[y];
@@ -268,10 +268,10 @@ fn solve_stiff_yarn_body(run: &mut Run<'_>) -> Result<()> {
                 let mut carried = 0.0;
                 if clock.previous > 0.0 {
                     let extent = vector(&displacements, &edges[e]).length();
-                    carried = carried_tensions[e].max(0.0) / extent.max(COLLAPSED * edges[e].rest);
+                    carried = last_tensions[e].max(0.0) / extent.max(COLLAPSED * edges[e].rest);
                 }
                 row.diagonal.w = (clock.span * clock.span * carried).min(STIFFEST * frame.mean_mass);
-                carried_tensions[e] = 0.0;
+                last_tensions[e] = 0.0;
             }
             stiff_rows[e] = row;
             let head = edges[e].head;
@@ -303,7 +303,7 @@ fn solve_stiff_yarn_body(run: &mut Run<'_>) -> Result<()> {
                 };
                 let tension = edge.n.dot(pull);
                 tensions[e] += clock.force * tension;
-                carried_tensions[e] += tension / (clock.span * clock.span);
+                last_tensions[e] += tension / (clock.span * clock.span);
             }
             move_vertex(&mut displacements, head, way, ahead - pull, edges[e].rest);
             way = here.way.truncate() + here.answer(pull);

@@ -257,7 +257,8 @@ impl Solver for YarnSweep {
     }
 
     fn notes_tension(&self) -> bool {
-        true
+        // With geometric stiffness the step knows the tension already.
+        !self.geometric_stiffness
     }
 
     fn rarities(&self) -> &'static [Assignment] {
