@@ -77,9 +77,7 @@ fn holds_bear_the_weight_of_a_curtain() {
                 forces = cloth.constraint_forces().expect("no device");
                 borne += row.iter().map(|v| -f64::from(forces[*v as usize][1])).sum::<f64>() / 30.0;
             }
-            // Missed by up to 6 % where edges are as stiff as the limit asks for: they pull as f32 knows their length.
-            let most = if name.starts_with("projective") { 0.1 } else { 0.01 };
-            assert!((borne / weight - 1.0).abs() < most, "{name} {elasticity:?}: {borne} N of {weight} N");
+            assert!((borne / weight - 1.0).abs() < 0.01, "{name} {elasticity:?}: {borne} N of {weight} N");
             let at = positions(&cloth);
             assert!(row.iter().all(|v| at[*v as usize][1] == 0.0), "{name} {elasticity:?}: a held vertex moved");
             let moving = forces.iter().enumerate().filter(|(v, _)| !row.contains(&(*v as u32)));

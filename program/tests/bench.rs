@@ -24,8 +24,8 @@ fn quick_suites_write_what_they_found() {
             && file["machine"]["started"].as_str().is_some_and(|t| t.len() == 20)
     );
     let rows = file["rows"].as_array().expect("rows");
-    // Three scenes and five solvers, one scene and five solvers, two scenes and the automatic one.
-    assert_eq!(rows.len(), 15 + 5 + 2);
+    // Three scenes and six solvers, one scene and six solvers, two scenes and the automatic one.
+    assert_eq!(rows.len(), 18 + 6 + 2);
     for row in rows {
         let number = |name: &str| row[name].as_f64().expect("a number");
         assert_eq!(row["held"], number("strain_max").le(&number("strain_limit")), "{row}");
@@ -89,8 +89,8 @@ fn the_paper_is_reproduced_at_toy_size() {
     let file = json(&path.join("r.json"));
     assert_eq!(file["complete"], true);
     let rows = file["rows"].as_array().expect("rows");
-    // Three tasks of a chain with three methods and two of ours, three of a drape with three methods and four of ours.
-    assert_eq!(rows.len(), 3 * 5 + 3 * 7);
+    // Three tasks of a chain with three methods and three of ours, three of a drape with three methods and five of ours.
+    assert_eq!(rows.len(), 3 * 6 + 3 * 8);
     for row in rows {
         let number = |name: &str| row[name].as_f64().expect("a number");
         assert!(row["held"] == true && row["detail"]["ending"] == "held", "{row}");
@@ -232,7 +232,7 @@ fn parts_become_one_table_that_compare_reads() {
     // Times of toys are noise; that both sides are read is what is looked at.
     let compared = at("compare parts whole.json --fail-above 1e9");
     assert_eq!(compared.code, Some(0), "{compared:?}");
-    assert!(compared.stdout.contains("22 rows"), "{compared:?}");
+    assert!(compared.stdout.contains("26 rows"), "{compared:?}");
 
     let mut other = file("parts/1.json");
     other["machine"]["taut_version"] = "9.9.9".into();
