@@ -89,7 +89,7 @@ fn the_paper_is_reproduced_at_toy_size() {
     let file = json(&path.join("r.json"));
     assert_eq!(file["complete"], true);
     let rows = file["rows"].as_array().expect("rows");
-    // Three tasks of a chain with three methods and three of ours, three of a drape with three methods and five of ours.
+    // Three tasks of a chain with three methods and three of ours, and of a drape with three methods and five of ours.
     assert_eq!(rows.len(), 3 * 6 + 3 * 8);
     for row in rows {
         let number = |name: &str| row[name].as_f64().expect("a number");
