@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use taut::engine::lockstep;
+use taut::engine::lockstep::{self, Terms};
 use taut::mesh::{EdgeLimit, Mesh, MeshDescriptor, Swatch};
 use taut::{Cloth, Error, Scene, Settings, Strain, Topology, scene};
 
@@ -184,9 +184,11 @@ fn cpu_and_gpu_measure_by_the_same_limits() {
             let mut cloth = cpu(hung(9, 4, Some(5e-4)), settings);
             (0..5).for_each(|_| cloth.step(&frame(FRAME)).unwrap());
             let mut fields = cloth.fields().unwrap().clone();
-            // A linear solve of projective dynamics comes before its first measurement.
-            let dispatches = if solver.starts_with("projective") { 1500 } else { 200 };
-            let agreement = lockstep::compare(&gpu, cloth.program(), &mut fields, dispatches);
+            // A linear solve of projective dynamics comes before its first measurement. Its pulls enlarge what lengths
+            // are rounded by 2/limit, five times what its kernels say for 1 %.
+            let at_most = if solver.starts_with("projective") { 1500 } else { 200 };
+            let terms = Terms { at_most, amplified: &[("project_locally", 320.0)], ..Default::default() };
+            let agreement = lockstep::compare_on(&gpu, cloth.program(), &mut fields, terms);
             let agreement = agreement.unwrap_or_else(|error| panic!("{} {solver}: {error}", name(&gpu)));
             assert!(agreement.kernels.contains(&"measure_limited_strain"), "{solver}: {agreement:?}");
             assert!(!agreement.kernels.contains(&"measure_strain"), "{solver}: {agreement:?}");
