@@ -43,7 +43,7 @@
 //! the stiffness that a limit asks for energy is gained: half of m g · 0.5 m by a `chain` of 12. With τ² k/m = 2 it
 //! gains nothing in 20 iterations.
 //!
-//! **Laws.** Edges with a [law](crate::stage::law) of their own have its stiffness, and beyond an end also that of all
+//! **Laws.** Edges with a [law] of their own have its stiffness, and beyond an end also that of all
 //! others, towards that end. The latter is in the system only where an edge is beyond an end, or else what is soft
 //! would creep there: some w_end/w_spring iterations. So the system changes from iteration to iteration, F need not
 //! fall in each, and none is accelerated. For the device such an edge is solved where the last iteration hardly changed

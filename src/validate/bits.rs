@@ -33,8 +33,8 @@ pub(super) fn checks(_: Depth) -> Vec<Check> {
         }));
     }
     list.push(Check::new("limits/self-collision", move |subject| {
-        // Room for 32 pairs of each of 6 × 6 × 6 vertices is 108, in two dimensions.
-        let less = subject.with_limits(folded(11))?;
+        // Room for 64 pairs of each of 6 × 6 × 6 vertices is 216, in two dimensions.
+        let less = subject.with_limits(folded(15))?;
         equal([layers(subject.gpu())?, layers(&less)?], "lowered limits")
     }));
     list.push(Check::new("limits/too-large", |subject| {

@@ -126,6 +126,11 @@ pub(super) fn checks(depth: Depth) -> Vec<Check> {
     list.push(Check::new("kernels/yarn-sweep/stiff", |subject| {
         compare_reaching(subject, &stiff(SIZE)?, MOST, "solve_stiff_yarn", |_, _| Ok(true))
     }));
+    // A second round, which long linear solves would keep from being compared.
+    list.push(Check::new("kernels/projective-dynamics/rounds", |subject| {
+        let method = few(Method::ProjectiveDynamics(Default::default())).map_err(Failure::new)?;
+        compare_reaching(subject, &in_a_crowd(method, Elasticity::Explicit)?, WHOLE, "forget_borne", |_, _| Ok(true))
+    }));
     // Large enough for windows around pins.
     list.push(Check::new("kernels/yarn-sweep/windows", |subject| {
         let settings = Settings { method: Method::YarnSweep(Default::default()), ..Default::default() };
