@@ -111,9 +111,9 @@ fn step(low: f64, high: f64) -> Step {
     steps.find(|step| step.size() >= least * (1.0 - NEAR)).unwrap_or(Step { digit: 2.0, power: power + 1 })
 }
 
-/// digits·10^power, rounded once: dividing by a power of ten is exact where multiplying by its inverse is not.
+/// digits·10^power, rounded once, as no product with a power of ten beyond 10²² would be.
 fn decimal(digits: f64, power: i32) -> f64 {
-    if power < 0 { digits / 10.0_f64.powi(-power) } else { digits * 10.0_f64.powi(power) }
+    format!("{digits}e{power}").parse().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]
